@@ -1,0 +1,56 @@
+# Everything a newcomer needs: `make demo` shows the main job, `make test` proves it.
+# Needs Python 3.11+ and make; everything else goes into .venv beside this file.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+BENCH_STAMP := $(VENV)/installed-bench
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help install demo test check bench format clean
+
+help:
+	@echo "make install   put the package and what tests need into $(VENV)"
+	@echo "make demo      start a made-up web, fetch its front page, print what is true of it"
+	@echo "make test      make check, then every test"
+	@echo "make check     ruff, ruff format, mypy --strict, import-linter"
+	@echo "make bench     every benchmark at its default size, beside its peers"
+	@echo "make format    let ruff rewrite the code"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tarrafa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "installing into $(VENV) (the first time takes about a minute)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	$(PIP) install --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+demo: install
+	@$(BIN)/tarrafa demo
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python benchmarks/bench_urls.py
+	$(BIN)/python benchmarks/bench_web.py
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

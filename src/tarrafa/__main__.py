@@ -1,0 +1,5 @@
+"""`python -m tarrafa` is `tarrafa`."""
+
+from tarrafa.cli import main
+
+main()

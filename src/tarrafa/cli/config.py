@@ -1,0 +1,73 @@
+"""`tarrafa config`: what is in force, and why."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.configuration import KEYS, Configuration, Key, contact, to_toml
+from tarrafa.configuration.kinds import Duration, Size
+from tarrafa.errors import InputError
+
+EXAMPLES = [
+    ("tarrafa config", "a table of every key"),
+    ("tarrafa config --json", "the same for a program"),
+    ("tarrafa config --toml > tarrafa.toml", "a file to start from, with every key in it"),
+]
+
+
+def command(
+    context: typer.Context,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+    as_toml: Annotated[bool, switch("--toml", "print a complete configuration file")] = False,
+) -> None:
+    """Show the effective configuration and where each value came from."""
+    if as_json and as_toml:
+        raise InputError("--json and --toml exclude each other; give one")
+    configuration = configured(context, {})
+    if as_json:
+        show_json(_as_json(configuration))
+    elif as_toml:
+        typer.echo(to_toml(configuration), nl=False)
+    else:
+        _show_table(configuration)
+
+
+def _written(configuration: Configuration, key: Key) -> str:
+    return key.kind.write(configuration.value(key))
+
+
+def _show_table(configuration: Configuration) -> None:
+    table = Table("key", "value", "origin", "meaning", box=None, pad_edge=False)
+    for key in KEYS.values():
+        table.add_row(key.path, _written(configuration, key), configuration.origin(key), key.help)
+    out = console()
+    out.print(table)
+    out.print()
+    out.print(_public_hosts(configuration))
+
+
+def _public_hosts(configuration: Configuration) -> str:
+    address = contact(configuration.crawl.user_agent)
+    if address is None:
+        return "Public hosts are not visited: the user agent has no contact. Set crawl.user_agent or give --user-agent."
+    return f"Public hosts may be visited: the user agent says whom to write to, {address}"
+
+
+def _as_json(configuration: Configuration) -> dict[str, Any]:
+    sections: dict[str, dict[str, Any]] = {}
+    for key in KEYS.values():
+        sections.setdefault(key.section, {})[key.name] = {
+            "value": _value(configuration, key),
+            "origin": configuration.origin(key),
+            "help": key.help,
+        }
+    address = contact(configuration.crawl.user_agent)
+    return {"sections": sections, "contact": address, "public_hosts": address is not None}
+
+
+def _value(configuration: Configuration, key: Key) -> object:
+    """With its unit where it has one, as in the file; otherwise as it is."""
+    value = configuration.value(key)
+    return _written(configuration, key).strip('"') if isinstance(key.kind, (Duration, Size)) else value

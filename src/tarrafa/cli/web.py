@@ -1,0 +1,86 @@
+"""`tarrafa web`: the synthetic web, served."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+import uvloop
+
+from tarrafa import wiring
+from tarrafa.cli.frame import configured, option, switch
+from tarrafa.simulate.web import Server, run_server
+from tarrafa.units import parse_duration
+
+EXAMPLES = [
+    ("tarrafa web", "100 hosts and 5,000 pages, from http://127.0.0.1:8800/ on, until Ctrl-C"),
+    ("tarrafa web --hosts 2000 --pages 100000 --rng-seed 7", "a larger web, and another one"),
+    ("tarrafa web --faults hostile", "everything that can go wrong"),
+    ("tarrafa web --faults slow,busy --speed 3600", "two faults; an hour of change in each second"),
+    ("curl 'http://127.0.0.1:8800/__truth?summary'", "what is true of it, from another terminal"),
+]
+
+
+def command(
+    context: typer.Context,
+    hosts: Annotated[int | None, option("web.hosts")] = None,
+    pages: Annotated[int | None, option("web.pages")] = None,
+    rng_seed: Annotated[int | None, option("web.rng_seed")] = None,
+    port: Annotated[int | None, option("web.port")] = None,
+    faults: Annotated[str | None, option("web.faults")] = None,
+    names: Annotated[bool | None, option("web.names")] = None,
+    speed: Annotated[float | None, option("web.speed")] = None,
+    delay: Annotated[str | None, option("web.delay")] = None,
+    log_size: Annotated[int | None, option("web.log_size")] = None,
+    time: Annotated[str | None, typer.Option(metavar="DURATION", help="end by itself after this long")] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object when it answers, and one at the end")] = False,
+) -> None:
+    """Serve a made-up web on loopback: every host has an address of its own, 127.0.0.1 and on."""
+    flags = {
+        "web.hosts": hosts,
+        "web.pages": pages,
+        "web.rng_seed": rng_seed,
+        "web.port": port,
+        "web.faults": faults,
+        "web.names": names,
+        "web.speed": speed,
+        "web.delay": delay,
+        "web.log_size": log_size,
+    }
+    configuration = configured(context, flags)
+    plan, habits = wiring.web(configuration)
+    seconds = None if time is None else parse_duration(time)
+    server = uvloop.run(run_server(plan, habits, _announce_json if as_json else _announce, seconds))
+    report = server.journal.report(entries=0)
+    if as_json:
+        _echo_json(_totals(report))
+    else:
+        typer.echo(_closing(report))
+
+
+def _announce(server: Server) -> None:
+    plan = server.web.plan
+    typer.echo(f"a web of {plan.hosts:,} hosts and {plan.pages:,} pages answers at {server.web.front}")
+    typer.echo(f"its truth is at {server.web.front}__truth, what was asked at {server.web.front}__log; Ctrl-C ends it")
+
+
+def _announce_json(server: Server) -> None:
+    plan: dict[str, Any] = asdict(server.web.plan)
+    _echo_json({"url": server.web.front, **plan, "faults": sorted(server.web.plan.faults)})
+
+
+def _echo_json(value: dict[str, Any]) -> None:
+    """On one line, so that a script can read the first before the second is there."""
+    typer.echo(json.dumps(value))
+
+
+def _totals(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in report.items() if name not in ("by_host", "entries")}
+
+
+def _closing(report: dict[str, Any]) -> str:
+    return (
+        f"{report['requests']:,} requests to {report['hosts']:,} hosts: {report['pages']:,} pages, "
+        f"{report['too_early']:,} too early, {report['robots_violations']:,} against robots.txt, "
+        f"{report['malformed']:,} malformed"
+    )

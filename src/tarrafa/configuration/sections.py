@@ -1,0 +1,120 @@
+"""The sections of the configuration: every key with its type, default, bounds and help, in one place.
+
+A key is named as in the file; the field inside ends in its unit if it has one: key `timeout`, field `timeout_seconds`.
+Only keys that have an effect stand here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from tarrafa import __version__
+from tarrafa.configuration.kinds import Choice, Duration, Kind, Number, Size, Switch, Text, Whole
+from tarrafa.logs import FORMATS, LEVELS
+
+_UNIT_SUFFIXES = ("_seconds", "_bytes")
+
+
+def _key(kind: Kind, default: object, text: str, flag: str | None = None) -> Any:
+    """A field whose default is written as a user would write it."""
+    return field(default=kind.read(default), metadata={"kind": kind, "help": text, "flag": flag})
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Who crawls, and where it may go."""
+
+    user_agent: str = _key(
+        Text(500), f"Tarrafa/{__version__}", "how hosts are told who visits; needs a contact for public hosts"
+    )
+    allow_private: bool = _key(Switch(), False, "visit loopback, private and link-local addresses too")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """How a page is fetched."""
+
+    timeout_seconds: float = _key(Duration("1ms", "1h"), "30s", "longest time for one page, from name to last byte")
+    connect_timeout_seconds: float = _key(Duration("1ms", "1h"), "10s", "longest time to find and reach an address")
+    body_limit_bytes: int = _key(
+        Size("1B", "1GiB"), "5MB", "a longer body is cut there and marked, as received and as decoded"
+    )
+    # libcurl gives up at 300 KiB by itself; below that the bound is ours.
+    header_limit_bytes: int = _key(Size("1KiB", "256KiB"), "64KiB", "a page with a larger header is a failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The synthetic web."""
+
+    hosts: int = _key(Whole(1, 1_000_000), 100, "number of hosts")
+    pages: int = _key(Whole(1, 1_000_000_000), 5_000, "number of pages, over all hosts")
+    rng_seed: int = _key(Whole(0, 2**63 - 1), 1, "the number that the whole web follows from")
+    port: int = _key(Whole(0, 65_535), 8_800, "the port that every host listens on; 0 takes a free one")
+    faults: str = _key(Text(500), "plain", "a profile or faults by name, with commas between")
+    names: bool = _key(Switch(), False, "links use made-up host names instead of loopback addresses")
+    speed: float = _key(Number(0, 1e9), 0.0, "web seconds that pass in a real second; at 0 nothing changes")
+    delay_seconds: float = _key(Duration("0s", "1d"), "0s", "visits of a host closer than this are logged as too early")
+    log_size: int = _key(Whole(0, 100_000_000), 200_000, "number of requests that the web remembers")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What is told while working, on standard error."""
+
+    level: str = _key(Choice(LEVELS), "warning", "least important events that are shown", flag="--log-level")
+    format: str = _key(Choice(FORMATS), "text", "readable text, or one JSON object a line", flag="--log-format")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Everything about one key but its value."""
+
+    section: str
+    name: str
+    attribute: str
+    kind: Kind
+    default: Any
+    help: str
+    flag: str  # the command-line option that sets it, on commands that have it
+
+    @property
+    def path(self) -> str:
+        return f"{self.section}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Every section, and where each value came from. Each room is given its own section only."""
+
+    crawl: Crawl = field(default_factory=Crawl)
+    fetch: Fetch = field(default_factory=Fetch)
+    web: Web = field(default_factory=Web)
+    log: Log = field(default_factory=Log)
+    # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`; what is missing is a default.
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+
+    def value(self, key: Key) -> Any:
+        return getattr(getattr(self, key.section), key.attribute)
+
+    def origin(self, key: Key) -> str:
+        return self.origins.get(key.path, "default")
+
+
+SECTIONS: dict[str, type] = {"crawl": Crawl, "fetch": Fetch, "web": Web, "log": Log}
+
+
+def _keys_of(section: str) -> dict[str, Key]:
+    keys = {}
+    for each in fields(SECTIONS[section]):
+        name = each.name
+        for suffix in _UNIT_SUFFIXES:
+            name = name.removesuffix(suffix)
+        flag = each.metadata["flag"] or "--" + name.replace("_", "-")
+        key = Key(section, name, each.name, each.metadata["kind"], each.default, each.metadata["help"], flag)
+        keys[key.path] = key
+    return keys
+
+
+KEYS: dict[str, Key] = {path: key for section in SECTIONS for path, key in _keys_of(section).items()}

@@ -1,0 +1,90 @@
+"""What moves between rooms: small frozen records, and the one seam through which the web enters.
+
+    Request ──► Transport ──► Page       the host answered, whatever the status
+                         └──► Failure    no answer that could be kept, and why
+
+A 404 is a `Page`; a time-out is a `Failure`. Neither is an exception.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+# Names as the host wrote them, in the order in which they came; a name may come twice.
+Headers = tuple[tuple[str, str], ...]
+
+
+def header(headers: Headers, name: str) -> str | None:
+    """The first value of that name, in any case of letters."""
+    wanted = name.lower()
+    return next((value for key, value in headers if key.lower() == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One page to fetch. The URL is canonical; the headers come on top of those that the transport always sends."""
+
+    url: str
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """How long each step took; zero for a step that was not needed."""
+
+    name_seconds: float = 0.0  # from the name to its addresses
+    connect_seconds: float = 0.0  # one round trip to the address
+    tls_seconds: float = 0.0
+    first_byte_seconds: float = 0.0  # from the request being sent to the first byte of the answer
+    total_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was fetched. The body is as received, still in its content coding; redirects are pages of their own."""
+
+    url: str
+    status: int
+    headers: Headers
+    body: bytes
+    at: float  # seconds since the Unix epoch, when the fetch began
+    timings: Timings = Timings()
+    truncated: bool = False  # the body was cut at its bound, or broke off before its announced end
+    address: str = ""  # that answered
+
+    def header(self, name: str) -> str | None:
+        return header(self.headers, name)
+
+    @property
+    def media_type(self) -> str:
+        """`text/html` of `Text/HTML; charset=utf-8`; empty when the host does not say."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+class FailureKind(StrEnum):
+    NAME = "name"  # the name has no address
+    PRIVATE = "private"  # the name leads into a private network and that is not allowed
+    REFUSED = "refused"  # nobody listens there
+    UNREACHABLE = "unreachable"  # no way to the address
+    TIMEOUT = "timeout"
+    RESET = "reset"  # the connection broke before the answer was complete
+    TLS = "tls"  # the certificate or the handshake is wrong
+    HEADER = "header"  # the header is larger than its bound
+    ANSWER = "answer"  # what came is not HTTP
+    URL = "url"  # cannot be asked for by HTTP at all
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    url: str
+    kind: FailureKind
+    detail: str
+
+
+class Transport(Protocol):
+    """Brings pages. The real one is `fetch.curl`; the made-up web brings the same records from memory."""
+
+    async def fetch(self, request: Request) -> Page | Failure:
+        """Never raises for what a host does; one request at a time is what a call is."""
+        ...

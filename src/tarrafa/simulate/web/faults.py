@@ -1,0 +1,76 @@
+"""What a web can do to its visitors. Each fault has a name; a profile is a set of them.
+
+The plain profile has none: redirects, missing pages, robots rules and sitemaps are there, malice is not. Host faults
+belong to a share of the hosts; trap faults add endless places that pages of such hosts lead to. The first host never
+has a fault, so that a crawl can start.
+"""
+
+from difflib import get_close_matches
+from enum import StrEnum
+
+from tarrafa.errors import InputError
+
+
+class Fault(StrEnum):
+    """The value is the name on the command line; the comment says what the host does."""
+
+    SLOW = "slow"  # waits before each answer
+    DRIP = "drip"  # sends the body a few bytes at a time
+    HANG = "hang"  # takes the request and never answers
+    RESET = "reset"  # resets the connection instead of answering
+    FLAKY = "flaky"  # resets the first request for each URL, answers the next
+    BUSY = "busy"  # answers every fifth request with 429 or 503 and Retry-After
+    CRAWL_DELAY = "crawl-delay"  # asks for a delay in robots.txt
+    ROBOTS_FORBIDDEN = "robots-403"  # 403 for robots.txt: everything is allowed
+    ROBOTS_ERROR = "robots-500"  # 500 for robots.txt: nothing is allowed
+    ROBOTS_UNREACHABLE = "robots-unreachable"  # resets on robots.txt: nothing is allowed
+    ROBOTS_HUGE = "robots-huge"  # robots.txt of some megabytes; its rules stand at the beginning
+    ROBOTS_BROKEN = "robots-broken"  # byte order mark, lone CR, binary lines, unknown lines around the rules
+    ENDLESS = "endless"  # leads to bodies without end
+    FALSE_LENGTH = "false-length"  # leads to bodies shorter and longer than their Content-Length
+    FALSE_TYPE = "false-type"  # leads to bytes that are not what Content-Type says
+    GZIP_BOMB = "gzip-bomb"  # leads to small answers that become very large
+    REDIRECT_LOOP = "redirect-loop"  # leads to redirects that go round
+    DEAD = "dead"  # leads to hosts that nobody answers for
+    CALENDAR = "calendar"  # trap: the next month, for ever
+    SESSION = "session"  # trap: links carry a session id that is new on each page
+    REPETITION = "repetition"  # trap: a relative link that makes the path longer each time
+    COMBINATIONS = "combinations"  # trap: filters that can be combined without end
+
+
+# Hosts with one of these answer no page, so what only they link to cannot be reached.
+SILENT = frozenset({Fault.HANG, Fault.RESET})
+NOTHING_ALLOWED = frozenset({Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE})
+
+_WEATHER = {Fault.SLOW, Fault.FLAKY, Fault.BUSY, Fault.CRAWL_DELAY, Fault.REDIRECT_LOOP, Fault.DEAD}
+_ROBOTS = {fault for fault in Fault if fault.name.startswith("ROBOTS_")}
+_TRAPS = {Fault.CALENDAR, Fault.SESSION, Fault.REPETITION, Fault.COMBINATIONS}
+
+_BY_NAME = {fault.value: fault for fault in Fault}
+
+PROFILES: dict[str, frozenset[Fault]] = {
+    "plain": frozenset(),
+    "usual": frozenset(_WEATHER | _ROBOTS),
+    "traps": frozenset(_TRAPS),
+    "hostile": frozenset(Fault),
+}
+
+
+def parse_faults(text: str) -> frozenset[Fault]:
+    """Profiles and fault names, separated by commas: `plain`, `hostile`, `slow,busy`, `traps,gzip-bomb`."""
+    chosen: set[Fault] = set()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name in PROFILES:
+            chosen |= PROFILES[name]
+        elif name in _BY_NAME:
+            chosen.add(_BY_NAME[name])
+        else:
+            raise InputError(_unknown(name))
+    return frozenset(chosen)
+
+
+def _unknown(name: str) -> str:
+    known = [*PROFILES, *Fault]
+    near = get_close_matches(name, known, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(known)}"
+    return f'unknown fault or profile "{name}"{hint}'

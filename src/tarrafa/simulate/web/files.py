@@ -1,0 +1,107 @@
+"""What a web serves beside pages: sitemaps, images, PDF files, and bytes that are not what they seem."""
+
+import struct
+import zlib
+from functools import lru_cache
+
+from isal import igzip
+
+from tarrafa.chance import draws
+from tarrafa.simulate.web import changes
+from tarrafa.simulate.web.dates import EPOCH_SECONDS, day, modified_seconds
+from tarrafa.simulate.web.pages import Pages
+from tarrafa.simulate.web.plan import Host
+
+SITEMAP_URLS = 500
+BOMB_BYTES = 200_000_000
+_XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+@lru_cache(maxsize=128)
+def png(number: int) -> bytes:
+    """A small image in one colour."""
+    side, colour = 32, struct.pack("<I", draws(f"png/{number}", 1)[0])[:3]
+    rows = (b"\x00" + colour * side) * side
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+
+
+@lru_cache(maxsize=128)
+def pdf(title: str) -> bytes:
+    """A PDF of one page that says its title."""
+    plain = title.encode("ascii", "replace").replace(b"(", b"").replace(b")", b"")
+    stream = b"BT /F1 18 Tf 72 720 Td (" + plain + b") Tj ET"
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+    )
+    out, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    end = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
+
+
+@lru_cache(maxsize=1)
+def bomb() -> bytes:
+    """Some hundred kilobytes of gzip that become 200 MB of nothing."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = bytes(1_000_000)
+    return b"".join(packer.compress(block) for _ in range(BOMB_BYTES // len(block))) + packer.flush()
+
+
+class Sitemaps:
+    """`/sitemap.xml` lists a small host's pages; for a large one it is an index of compressed parts."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def answer(self, host: Host, path: str, now_ms: int) -> tuple[bytes, str] | None:
+        """Body and type of the sitemap at this path, if the host has one there."""
+        parts = self.parts(host, now_ms)
+        if path == "/sitemap.xml":
+            if len(parts) == 1:
+                return self._urls(host, parts[0], now_ms), "application/xml"
+            return _index(host, len(parts)), "application/xml"
+        number = path.removeprefix("/mapa-").removesuffix(".xml.gz")
+        if len(parts) > 1 and path == f"/mapa-{number}.xml.gz" and number.isdigit() and int(number) < len(parts):
+            return igzip.compress(self._urls(host, parts[int(number)], now_ms), 1, mtime=0), "application/gzip"
+        return None
+
+    def paths(self, host: Host, now_ms: int) -> list[str]:
+        """Every sitemap of the host."""
+        count = len(self.parts(host, now_ms))
+        return ["/sitemap.xml", *(f"/mapa-{number}.xml.gz" for number in range(count) if count > 1)]
+
+    def parts(self, host: Host, now_ms: int) -> list[range]:
+        size = changes.size_at(host.size, now_ms)
+        return [range(start, min(start + SITEMAP_URLS, size)) for start in range(0, size, SITEMAP_URLS)]
+
+    def _urls(self, host: Host, numbers: range, now_ms: int) -> bytes:
+        lines = [self._url(host, page, now_ms) for page in numbers if self._pages.alive(host, page, now_ms)]
+        return f"{_XML}<urlset {_NAMESPACE}>\n{''.join(lines)}</urlset>\n".encode()
+
+    def _url(self, host: Host, page: int, now_ms: int) -> str:
+        entry = self._pages.entry(host, page)
+        seconds = modified_seconds(entry.rate, self._pages.changed_ms(host, page, now_ms))
+        d, m, y = day(seconds // 86_400).split("/")
+        location = f"{host.origin}{entry.path}".replace("&", "&amp;")
+        return f"<url><loc>{location}</loc><lastmod>{y}-{m}-{d}</lastmod></url>\n"
+
+
+def _index(host: Host, count: int) -> bytes:
+    d, m, y = day(EPOCH_SECONDS // 86_400).split("/")
+    lines = [
+        f"<sitemap><loc>{host.origin}/mapa-{number}.xml.gz</loc><lastmod>{y}-{m}-{d}</lastmod></sitemap>\n"
+        for number in range(count)
+    ]
+    return f"{_XML}<sitemapindex {_NAMESPACE}>\n{''.join(lines)}</sitemapindex>\n".encode()

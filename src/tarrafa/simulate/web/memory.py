@@ -1,0 +1,98 @@
+"""The door without sockets: the same web as a `Transport`, on any clock, for simulation.
+
+Time passes on the given clock alone, so that an hour of slow hosts takes a moment, and the same questions get the same
+answers in the same order.
+"""
+
+from tarrafa.clock import Clock
+from tarrafa.records import Failure, FailureKind, Page, Request, Timings
+from tarrafa.simulate.web.answers import Answer, Ask, Manner, Web
+from tarrafa.simulate.web.dates import EPOCH_SECONDS, http_date
+from tarrafa.simulate.web.http import FALSE_LENGTH_BYTES
+from tarrafa.simulate.web.journal import Journal, Visit
+from tarrafa.simulate.web.plan import Host
+from tarrafa.simulate.web.server import DRIP_BYTES, DRIP_SECONDS
+
+CLIENT = "127.0.0.1"
+
+
+class MemoryTransport:
+    """Brings the pages of a web. `round_trip_seconds` is what each answer takes at least."""
+
+    def __init__(
+        self,
+        web: Web,
+        clock: Clock,
+        *,
+        user_agent: str = "",
+        speed: float = 0.0,
+        round_trip_seconds: float = 0.01,
+        timeout_seconds: float = 30.0,
+        body_limit_bytes: int = 5_000_000,
+        journal: Journal | None = None,
+    ) -> None:
+        self._web = web
+        self._clock = clock
+        self._opened = clock.monotonic()
+        self._user_agent = user_agent
+        self._speed = speed
+        self._round_trip_seconds = round_trip_seconds
+        self._timeout_seconds = timeout_seconds
+        self._body_limit_bytes = body_limit_bytes
+        self.journal = journal or Journal(web.robots)
+
+    async def fetch(self, request: Request) -> Page | Failure:
+        authority, _, rest = request.url.removeprefix("http://").partition("/")
+        host = self._web.geography.find(authority)
+        if not request.url.startswith("http://"):
+            return Failure(request.url, FailureKind.URL, "the made-up web speaks http alone")
+        if host is None:
+            await self._clock.sleep(self._round_trip_seconds)
+            return Failure(request.url, FailureKind.REFUSED, f"nobody answers for {authority}")
+        return await self._visit(host, Request(request.url, request.headers), f"/{rest}")
+
+    async def _visit(self, host: Host, request: Request, path: str) -> Page | Failure:
+        begun, at = self._seconds(), self._clock.now()
+        blame = self.journal.begin(host, path, self._user_agent, begun)
+        headers = {name.lower(): value for name, value in request.headers}
+        answer = self._web.answer(Ask(host, path, headers), int(begun * self._speed * 1000))
+        outcome = await self._receive(host, request.url, answer, at)
+        visit = Visit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
+        self.journal.end(host, visit, self._seconds(), answer.retry_after_seconds)
+        return outcome
+
+    async def _receive(self, host: Host, url: str, answer: Answer, at: float) -> Page | Failure:
+        seconds = self._round_trip_seconds + answer.wait_seconds
+        if answer.manner is Manner.DRIP:
+            seconds += len(answer.body) // DRIP_BYTES * DRIP_SECONDS
+        if answer.manner is Manner.HANG or seconds > self._timeout_seconds:
+            await self._clock.sleep(self._timeout_seconds)
+            return Failure(url, FailureKind.TIMEOUT, f"no answer in {self._timeout_seconds:g} s")
+        await self._clock.sleep(seconds)
+        if answer.manner is Manner.RESET:
+            return Failure(url, FailureKind.RESET, "connection reset")
+        return self._page(host, url, answer, at, seconds)
+
+    def _page(self, host: Host, url: str, answer: Answer, at: float, seconds: float) -> Page:
+        body, limit = answer.body, self._body_limit_bytes
+        if answer.manner is Manner.ENDLESS:
+            body = body * (limit // len(body) + 1)
+        elif answer.manner is Manner.LONG:
+            body = body[:-FALSE_LENGTH_BYTES]
+        headers = [("Date", http_date(EPOCH_SECONDS + int(self._seconds() * self._speed)))]
+        headers += [("Content-Type", answer.type)] if answer.type else []
+        return Page(
+            url=url,
+            status=answer.status,
+            headers=(*headers, *answer.headers),
+            body=body[:limit],
+            at=at,
+            timings=Timings(
+                connect_seconds=self._round_trip_seconds, first_byte_seconds=seconds, total_seconds=seconds
+            ),
+            truncated=len(body) > limit or answer.manner is Manner.SHORT,
+            address=host.address,
+        )
+
+    def _seconds(self) -> float:
+        return self._clock.monotonic() - self._opened

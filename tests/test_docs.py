@@ -1,0 +1,160 @@
+"""The documentation says what is there, and nothing points to what is not."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tarrafa.cli.run import COMMANDS, app
+from tarrafa.configuration import KEYS, SECTIONS, load
+from tarrafa.records import FailureKind
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "tarrafa"
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+ROOMS = sorted(path for path in SOURCE.rglob("*") if path.is_dir() and list(path.glob("*.py")))
+
+GLOSSARY = [
+    *("URL", "href", "link", "host", "address", "site", "page", "document", "repository", "block", "batch", "cycle"),
+    *("fresh", "known", "duplicate", "scheduled", "remaining", "workbench", "outcome", "archive", "agent", "group"),
+    *("partition", "routing table", "priority", "score", "rank", "refresh"),
+]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def reference(name: str) -> str:
+    return (DOCS / "reference" / name).read_text(encoding="utf-8")
+
+
+def section(text: str, heading: str) -> str:
+    """From a heading of the second level to the next one."""
+    _, found, rest = text.partition(f"\n## {heading}\n")
+    assert found, f"the heading '## {heading}' is missing"
+    return rest.partition("\n## ")[0]
+
+
+# The command line.
+
+
+def options(command: Any) -> list[str]:
+    own = [option for option in command.params if option.param_type_name == "option"]
+    return ["--help", *(name for option in own for name in [*option.opts, *option.secondary_opts])]
+
+
+def test_every_global_flag_is_documented() -> None:
+    text = section(reference("cli.md"), "Global flags")
+    assert [flag for flag in options(typer.main.get_command(app)) if f"`{flag}" not in text] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_documented_with_its_options(name: str) -> None:
+    group: Any = typer.main.get_command(app)
+    text = section(reference("cli.md"), f"tarrafa {name}")
+    assert [option for option in options(group.commands[name]) if f"`{option}" not in text] == []
+
+
+def test_no_command_is_documented_that_does_not_exist() -> None:
+    assert set(re.findall(r"\n## tarrafa (\S+)\n", reference("cli.md"))) == set(COMMANDS)
+
+
+# The configuration.
+
+
+@pytest.mark.parametrize("path", KEYS)
+def test_every_configuration_key_is_documented_as_it_is(path: str) -> None:
+    key = KEYS[path]
+    row = f"| `{key.name}` | `{key.kind.write(key.default)}` | {key.kind.describe()} | {key.help} |"
+    assert row in section(reference("configuration.md"), f"[{key.section}]").splitlines()
+
+
+def test_no_configuration_key_is_documented_that_does_not_exist() -> None:
+    text = reference("configuration.md")
+    assert re.findall(r"\n## \[(\w+)\]\n", text) == list(SECTIONS)
+    assert len(re.findall(r"\n\| `", text)) == len(KEYS)
+
+
+TOML = [(named(page), text) for page in PAGES for text in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)]
+
+
+@pytest.mark.parametrize(("page", "text"), TOML)
+def test_every_configuration_shown_is_valid(page: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "tarrafa.toml"
+    path.write_text(text)
+    assert load(path)
+
+
+# Words.
+
+
+@pytest.mark.parametrize("word", GLOSSARY)
+def test_every_word_is_in_the_glossary(word: str) -> None:
+    assert f"\n| **{word}** |" in reference("glossary.md")
+
+
+def test_every_kind_of_failure_is_explained() -> None:
+    text = (DOCS / "concepts" / "fetching.md").read_text()
+    assert [kind.value for kind in FailureKind if f"\n| `{kind.value}` |" not in text] == []
+
+
+# Links and rooms.
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors as the usual renderers make them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def is_dead(page: Path, target: str) -> bool:
+    place, _, anchor = target.partition("#")
+    path = (page.parent / place).resolve() if place else page
+    if not path.exists() or not path.is_relative_to(ROOT):
+        return True
+    return bool(anchor) and path.suffix == ".md" and anchor not in headings(path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_no_link_is_dead(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+    targets = re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text)
+    assert [target for target in targets if "://" not in target and is_dead(page, target)] == []
+
+
+def test_every_page_is_linked_from_an_index() -> None:
+    index = "".join((DOCS / path).read_text() for path in ("README.md", "decisions/README.md"))
+    pages = [page for page in DOCS.rglob("*.md") if page.name != "README.md"]
+    assert [named(page) for page in pages if f"{page.name})" not in index] == []
+
+
+def test_every_place_named_in_the_architecture_exists() -> None:
+    places = re.findall(r"`(src/[^`]*)`", (ROOT / "ARCHITECTURE.md").read_text())
+    assert places
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "part", sorted(path for path in SOURCE.iterdir() if path.suffix == ".py" or path in ROOMS), ids=named
+)
+def test_every_part_has_its_question_in_the_architecture(part: Path) -> None:
+    if part.name.startswith("__"):
+        return
+    titles = re.findall(r"^## (.*)$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    questions = [title for title in titles if title.endswith("?")]
+    name = named(part) + ("/" if part.is_dir() else "")
+    assert [title for title in questions if f"`{name}`" in title]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_every_room_tells_its_story(room: Path) -> None:
+    """What enters, what leaves, what is not done there: more than a line."""
+    story = ast.get_docstring(ast.parse((room / "__init__.py").read_text()))
+    assert story
+    assert len(story.splitlines()) >= 3
+    assert re.search(r"\b(not|nothing)\b", story, re.IGNORECASE)

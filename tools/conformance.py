@@ -1,0 +1,181 @@
+"""How much of what others agree on Tarrafa gets right: the test data of other projects, run through our functions.
+
+    python tools/conformance.py --data DIR [--json] [--failures]
+
+A suite is one function from the data folder to a `Suite`; add it to `SUITES` and it is run, shown and written as JSON.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console
+from rich.table import Table
+
+from tarrafa import urls
+from tarrafa.errors import InputError
+
+Case = dict[str, Any]
+
+
+@dataclass
+class Group:
+    """Cases of one kind. Those of a group that does not count are choices, not right or wrong."""
+
+    name: str
+    counts: bool
+    cases: int = 0
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, case: str, got: object, expected: object) -> None:
+        self.cases += 1
+        if got == expected:
+            self.passed += 1
+        else:
+            self.failures.append(f"{case}: got {got!a}, expected {expected!a}")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """`summary` is what --json prints of it; `rows` and `failures` are for people."""
+
+    summary: dict[str, Any]
+    rows: list[tuple[str, ...]]
+    failures: list[str]
+
+
+def urls_suite(data: Path) -> Suite:
+    groups = Groups(counting={"http", "nonhttp", "rfc3986", "cc-resolve"})
+    for case in cases(data / "urls" / "cases.jsonl", "id", "group", "href", "base", "expected"):
+        got = urls.resolve(case["href"], case["base"], case.get("encoding", "utf-8"))
+        about = f"{case['id']} {case['href']!a} in {case['base']!a}"
+        groups[case["group"]].add(about, got, case["expected"])
+    return counted(groups.values())
+
+
+def canon_suite(data: Path) -> Suite:
+    groups = Groups(counting={"whatwg", "rfc3986"})
+    for case in cases(data / "canon" / "cases.jsonl", "id", "cls", "input", "expected"):
+        got = urls.canonical(case["input"])
+        groups[case["cls"]].add(f"{case['id']} {case['input']!a}", got, case["expected"])
+    return counted(groups.values())
+
+
+SUITES: dict[str, Callable[[Path], Suite]] = {"urls": urls_suite, "canon": canon_suite}
+
+
+class Groups(dict[str, Group]):
+    def __init__(self, counting: set[str]) -> None:
+        self._counting = counting
+
+    def __missing__(self, name: str) -> Group:
+        self[name] = Group(name, counts=name in self._counting)
+        return self[name]
+
+
+def counted(groups: Iterable[Group]) -> Suite:
+    """A suite whose figure is the share of cases passed in the groups that count; those stand first."""
+    ordered = sorted(groups, key=lambda group: not group.counts)
+    counting = [group for group in ordered if group.counts]
+    total = Group("all that count", True, sum(g.cases for g in counting), sum(g.passed for g in counting))
+    return Suite(
+        summary={
+            "percent": percent(total.passed, total.cases),
+            "groups": {group.name: figures(group) for group in ordered},
+        },
+        rows=[row(group) for group in [*ordered, total]],
+        failures=[f"{group.name}: {failure}" for group in ordered for failure in group.failures],
+    )
+
+
+def figures(group: Group) -> dict[str, Any]:
+    share = percent(group.passed, group.cases)
+    return {"cases": group.cases, "passed": group.passed, "percent": share, "counts": group.counts}
+
+
+def row(group: Group) -> tuple[str, ...]:
+    share = percent(group.passed, group.cases)
+    return group.name, f"{group.cases:,}", f"{group.passed:,}", f"{share:.2f}", "yes" if group.counts else "no"
+
+
+def percent(passed: int, cases: int) -> float:
+    return round(100 * passed / cases, 2) if cases else 0.0
+
+
+def cases(path: Path, *keys: str) -> Iterator[Case]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path} ({error}): --data must name the folder that holds the suites") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield case_of(line, keys, f"{path}:{number}")
+
+
+def case_of(line: str, keys: tuple[str, ...], where: str) -> Case:
+    try:
+        case = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where} is not JSON ({error}): mend the line or remove it") from error
+    missing = [key for key in keys if not isinstance(case, dict) or key not in case]
+    if missing:
+        raise InputError(f"{where} lacks {', '.join(missing)}: mend the line or remove it")
+    return dict(case)
+
+
+def show(suites: dict[str, Suite], failures: bool) -> None:
+    table = Table("suite", "group", "cases", "passed", "percent", "counts")
+    for name, suite in suites.items():
+        for cells in suite.rows:
+            table.add_row(name, *cells)
+        table.add_section()
+    Console().print(table)
+    for name, suite in suites.items():
+        for failure in suite.failures if failures else ():
+            print(f"{name}: {failure}")
+
+
+def show_json(suites: dict[str, Suite], failures: bool) -> None:
+    report = {name: dict(suite.summary) for name, suite in suites.items()}
+    for name, suite in suites.items():
+        if failures:
+            report[name]["failures"] = suite.failures
+    print(json.dumps(report))
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, like every other error."""
+        self.exit(2, f"conformance: {message}; --help shows how\n")
+
+
+def arguments() -> argparse.Namespace:
+    parser = Parser(prog="conformance", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with one folder per suite")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--failures", action="store_true", help="list what failed")
+    return parser.parse_args()
+
+
+def run(given: argparse.Namespace) -> None:
+    if not given.data.is_dir():
+        raise InputError(f"--data {given.data} is not a folder: name the one that holds {', '.join(SUITES)}")
+    suites = {name: suite(given.data) for name, suite in SUITES.items()}
+    (show_json if given.json else show)(suites, given.failures)
+
+
+def main() -> None:
+    try:
+        run(arguments())
+    except InputError as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()
