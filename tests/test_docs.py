@@ -2,13 +2,14 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from tarrafa.cli.run import COMMANDS, app
+from tarrafa.cli.run import app
 from tarrafa.configuration import KEYS, SECTIONS, load
 from tarrafa.records import FailureKind
 
@@ -53,15 +54,26 @@ def test_every_global_flag_is_documented() -> None:
     assert [flag for flag in options(typer.main.get_command(app)) if f"`{flag}" not in text] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def commands(group: Any, before: str = "") -> dict[str, Any]:
+    """Every command by its full name; a group of commands stands for those in it."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inner = commands(command, f"{before}{name} ") if hasattr(command, "commands") else {f"{before}{name}": command}
+        found.update(inner)
+    return found
+
+
+EVERY_COMMAND = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_every_command_is_documented_with_its_options(name: str) -> None:
-    group: Any = typer.main.get_command(app)
     text = section(reference("cli.md"), f"tarrafa {name}")
-    assert [option for option in options(group.commands[name]) if f"`{option}" not in text] == []
+    assert [option for option in options(EVERY_COMMAND[name]) if f"`{option}" not in text] == []
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:
-    assert set(re.findall(r"\n## tarrafa (\S+)\n", reference("cli.md"))) == set(COMMANDS)
+    assert set(re.findall(r"\n## tarrafa (.+)\n", reference("cli.md"))) == set(EVERY_COMMAND)
 
 
 # The configuration.
@@ -158,3 +170,12 @@ def test_every_room_tells_its_story(room: Path) -> None:
     assert story
     assert len(story.splitlines()) >= 3
     assert re.search(r"\b(not|nothing)\b", story, re.IGNORECASE)
+
+
+def test_every_part_has_its_place_in_the_import_contracts() -> None:
+    """A room that is in no contract could import whatever it likes, and nobody would notice."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = re.findall(r"tarrafa\.(\w+)", " ".join(contracts[1]["layers"]))
+    parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path in ROOMS} - {"__init__", "__main__"}
+    assert set(layers) == parts
+    assert {f"tarrafa.{room}" for room in parts & {"experiment", "fetch", "simulate"}} == set(contracts[0]["modules"])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tarrafa import __version__
-from tarrafa.cli import config, demo, fetch, web
+from tarrafa.cli import config, demo, experiment, fetch, web
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
@@ -61,6 +61,19 @@ def tarrafa(
 
 for _name, _module in COMMANDS.items():
     app.command(_name, epilog=examples(_module.EXAMPLES))(_module.command)
+
+_experiments = typer.Typer(rich_markup_mode="rich")
+
+
+@_experiments.callback(invoke_without_command=True, epilog=examples(experiment.EXAMPLES))
+def _experiment(context: typer.Context) -> None:
+    """Compute or measure again what the papers claim."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+_experiments.command("cost-model", epilog=examples(experiment.EXAMPLES))(experiment.cost_model)
+app.add_typer(_experiments, name="experiment")
 
 
 def main() -> NoReturn:
