@@ -3,8 +3,10 @@
     TarrafaError              message for a person, in one line, that says what to do
     ├── InputError            the user's input is wrong: exit code 2
     │   ├── ConfigurationError    a configuration file or flag: names file, key, line
-    │   └── ContactMissingError   a public host was to be visited without saying who visits
+    │   ├── ContactMissingError   a public host was to be visited without saying who visits
+    │   └── HeldError             another process works in the same folder
     └── WorkError             the input was right and the work failed all the same: exit code 1
+        └── DamagedError          a file is not what was written to it
 
 Expected outcomes of the web (a 404, a time-out, a robots refusal) are values, never exceptions.
 """
@@ -32,3 +34,11 @@ class ContactMissingError(InputError):
 
 class WorkError(TarrafaError):
     """The work could not be finished: the port is taken, the disk is full, the host does not answer."""
+
+
+class HeldError(InputError):
+    """Another process works in the folder; two would destroy each other's work."""
+
+
+class DamagedError(WorkError):
+    """A file of ours was cut or changed since it was written; it is named, and never taken for true."""

@@ -1,0 +1,102 @@
+"""`tarrafa repository`: what is known of the URLs of a crawl, and whether its files are sound."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.errors import InputError, WorkError
+from tarrafa.texts import printable, quoted
+from tarrafa.units import format_size
+from tarrafa.urls import parse
+from tarrafa.verify import Known, Veuniq
+
+EXAMPLES = [
+    ("tarrafa repository stats --dir crawl/repository", "how many URLs, hosts and blocks, and how large"),
+    ("tarrafa repository lookup https://example.org/ --dir crawl/repository", "what is known of a URL"),
+    ("tarrafa repository verify --dir crawl/repository", "check every file and every invariant"),
+]
+
+Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the repository")]
+AsJson = Annotated[bool, switch("--json", "print one JSON object")]
+
+
+def _open(context: typer.Context, folder: Path) -> Veuniq:
+    configured(context, {})
+    if not (folder / "manifest.json").is_file():
+        raise InputError(f"{quoted(str(folder))} holds no repository; give the folder of one with --dir")
+    return Veuniq(folder)
+
+
+def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) -> None:
+    """Count the URLs by state, the hosts, the blocks, and the bytes on disk."""
+    with _open(context, directory) as repository:
+        counts = repository.counts()
+    found: dict[str, Any] = counts._asdict()
+    found["uncollected"] = counts.known - counts.collected
+    found["bytes_per_url"] = round(counts.disk_bytes / counts.known, 1) if counts.known else None
+    if as_json:
+        show_json(found)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right")
+    for name, words in _STATS:
+        table.add_row(f"{found[name]:,}", words)
+    table.add_row(format_size(counts.disk_bytes), "on disk")
+    console().print(table)
+
+
+_STATS = (
+    ("known", "known URLs"),
+    ("collected", "of them collected"),
+    ("uncollected", "not collected yet"),
+    ("waiting", "offered, waiting to be verified"),
+    ("hosts", "hosts"),
+    ("blocks", "blocks"),
+)
+
+
+def lookup(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(metavar="URL", help="http or https, in full")],
+    directory: Folder,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is known of one URL. Exit code 1 if it is unknown."""
+    parsed = parse(url)
+    if parsed is None:
+        raise InputError(f"{quoted(url)} is not an http or https URL; write it in full, for example https://example.org/")
+    with _open(context, directory) as repository:
+        known = repository.lookup(parsed.url)
+    if as_json:
+        show_json({"url": parsed.url, "known": known is not None, **(known._asdict() if known else {})})
+    if known is None:
+        raise WorkError(f"{parsed.url} is unknown here, or still waits to be verified")
+    if not as_json:
+        _show(known)
+
+
+def _show(known: Known) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in known._asdict().items():
+        if value is not None:
+            table.add_row(name.replace("_", " "), printable(str(value)))
+    console().print(table)
+
+
+def verify(context: typer.Context, directory: Folder, as_json: AsJson = False) -> None:
+    """Check every file and every invariant on disk. Exit code 1 if anything is wrong."""
+    with _open(context, directory) as repository:
+        problems = list(repository.problems())
+        known = repository.counts().known
+    if as_json:
+        show_json({"sound": not problems, "known": known, "problems": problems})
+    if problems:
+        raise WorkError("\n".join(problems))
+    if not as_json:
+        typer.echo(f"sound: {known:,} URLs, every file as it was written")
+
+
+COMMANDS = {"stats": stats, "lookup": lookup, "verify": verify}

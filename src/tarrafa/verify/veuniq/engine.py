@@ -1,0 +1,225 @@
+"""VEUNIQ on fingerprints: the repository as blocks, one of which a cycle verifies against all that waits for it.
+
+A cycle, in order; until the manifest is renamed nothing has happened, and after it everything has:
+
+1. keys of the batch's URLs; the block with most waiting is chosen;
+2. URLs of other blocks go to the spill of this cycle;
+3. the block is loaded, and what earlier spills hold for it;
+4. `judge` says what is fresh; texts, run, columns, hosts and visits are written;
+5. the manifest is replaced; files that it no longer names are removed.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.errors import InputError
+from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.veuniq.block import (
+    Block,
+    Texts,
+)
+from tarrafa.verify.veuniq.change import Change
+from tarrafa.verify.veuniq.check import problems
+from tarrafa.verify.veuniq.disk import Hold, Step, Stored, read_manifest, sync_folder, translated, write_manifest
+from tarrafa.verify.veuniq.read import Best, Reader
+from tarrafa.verify.veuniq.shelf import Shelf, Spill
+from tarrafa.verify.veuniq.spill import joined, offered
+
+FORMAT = 1
+HASHES = 2**64
+BLOCK_ROWS = 2_000_000
+SCHEDULED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that the manifest says."""
+
+    seed: int
+    cycle: int
+    batch: int
+    next_block: int
+    blocks: list[Block]  # by range
+    spills: list[Spill]
+
+    def firsts(self) -> NDArray[np.uint64]:
+        return np.array([block.first for block in self.blocks], np.uint64)
+
+
+def _ignore(_name: str) -> None:
+    """Nobody watches the steps."""
+
+
+class Veuniq:
+    def __init__(
+        self, folder: Path, *, block_rows: int = BLOCK_ROWS, seed: int | None = None, step: Step = _ignore
+    ) -> None:
+        self._folder = folder
+        self._block_rows = block_rows
+        self._step = step
+        with translated(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._hold = Hold(folder)
+            try:
+                self._shelf = Shelf(folder)
+                self._state = self._open(seed)
+                self._sweep()
+            except BaseException:
+                self._hold.release()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self, seed: int | None) -> State:
+        """Recovery is the normal start: what the manifest names is all there is."""
+        found = read_manifest(self._folder)
+        if found is None:
+            first = State(secrets.randbits(63) if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
+            self._commit(first)
+            return first
+        if found["format"] != FORMAT:
+            raise InputError(f"{self._folder} has format {found['format']}; this version reads format {FORMAT}")
+        spills = [self._shelf.open_spill(c, Stored(*s), Stored(*i)) for c, s, i in found["spills"]]
+        blocks = [_block_from(each) for each in found["blocks"]]
+        return State(found["seed"], found["cycle"], found["batch"], found["next_block"], blocks, spills)
+
+    def _commit(self, state: State) -> None:
+        manifest = {
+            "format": FORMAT,
+            "seed": state.seed,
+            "cycle": state.cycle,
+            "batch": state.batch,
+            "next_block": state.next_block,
+            "blocks": [[getattr(block, name) for name in _BLOCK_FIELDS] for block in state.blocks],
+            "spills": [(spill.cycle, spill.stored, spill.catalogue) for spill in state.spills],
+        }
+        for folder in ("blocks", "spill"):
+            (self._folder / folder).mkdir(exist_ok=True)
+            sync_folder(self._folder / folder)
+        for block in state.blocks:
+            if block.since == state.cycle and block.rows:
+                sync_folder(self._folder / f"blocks/{block.number:05d}")
+        self._step("folders synced")
+        write_manifest(self._folder, manifest, self._step)
+        self._state = state
+
+    def _sweep(self) -> None:
+        """Remove what the manifest does not name: left by a kill, or no longer needed."""
+        state = self._state
+        named = {stored.name for block in state.blocks for stored in block.files()}
+        named |= {name for spill in state.spills for name in (spill.stored.name, spill.catalogue.name)}
+        for pattern in ("blocks/*/*", "spill/*"):
+            for path in self._folder.glob(pattern):
+                if str(path.relative_to(self._folder)) not in named:
+                    path.unlink()
+        (self._folder / "manifest.json.new").unlink(missing_ok=True)
+
+    def cycle(self, batch: Batch) -> Cycle:
+        if batch.number <= self._state.batch:
+            return Cycle(block=-1)
+        with translated(self._folder):
+            return self._cycle(batch)
+
+    def _cycle(self, batch: Batch) -> Cycle:
+        state, number = self._state, self._state.cycle + 1
+        given = offered(batch, state.seed)
+        blocks = np.searchsorted(state.firsts(), given.hosts, side="right") - 1
+        waiting = np.bincount(blocks, minlength=len(state.blocks)) + [block.waiting for block in state.blocks]
+        chosen = int(np.argmax(waiting))
+        others = np.flatnonzero(blocks != chosen)
+        spills = list(state.spills)
+        if len(others):
+            spills.append(self._shelf.write_spill(number, given.take(others), blocks[others], state.firsts()))
+            self._step("spill written")
+        block = state.blocks[chosen]
+        parts = [
+            part for spill in state.spills if spill.cycle > block.since for part in self._shelf.read_spill(spill, block)
+        ]
+        mine = given.take(np.flatnonzero(blocks == chosen)) if len(others) else given
+        change = Change(self._shelf, number, self._block_rows, state.next_block)
+        verified, cycle = change.verified(block, joined([mine, *parts]))
+        self._step("files written")
+        left = [replace(each, waiting=int(waiting[place])) for place, each in enumerate(state.blocks)]
+        left[chosen : chosen + 1] = verified
+        oldest = min(each.since for each in left)
+        kept = [spill for spill in spills if spill.cycle > oldest]
+        next_block = max(state.next_block, *(each.number + 1 for each in verified))
+        self._commit(State(state.seed, number, batch.number, next_block, left, kept))
+        self._remove(block, verified, spills)
+        return cycle._replace(block=block.number, set_aside=len(others))
+
+    def _remove(self, before: Block, after: list[Block], spills: list[Spill]) -> None:
+        """Unlink the files that the cycle made useless; a text or a visit may still belong to another block."""
+        old = {stored.name for stored in before.files()} - {stored.name for block in after for stored in block.files()}
+        if any(not name.startswith(f"blocks/{before.number:05d}/") or "parquet" in name for name in old):
+            old -= {stored.name for block in self._state.blocks for stored in block.files()}
+        kept = {spill.cycle for spill in self._state.spills}
+        gone = [
+            name for spill in spills if spill.cycle not in kept for name in (spill.stored.name, spill.catalogue.name)
+        ]
+        for name in [*old, *gone]:
+            (self._folder / name).unlink(missing_ok=True)
+        self._step("old files removed")
+
+    def lookup(self, url: str) -> Known | None:
+        return self._reader().lookup(url)
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        return self._reader().urls_of(host)
+
+    def best(self, block: int, per_host: int = SCHEDULED) -> Iterator[Best]:
+        """What the schedule should take next from a block: up to `per_host` URLs of each of its hosts."""
+        return self._reader().best(self._state.blocks[block], per_host)
+
+    def urls(self) -> Iterator[Known]:
+        """Everything that is known, block by block."""
+        return self._reader().urls()
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the files, one line each; none for a sound repository."""
+        return problems(self._shelf, self._state.blocks, self._state.spills, self._state.seed)
+
+    @property
+    def last_batch(self) -> int:
+        """The number of the last batch that was committed; -1 for none."""
+        return self._state.batch
+
+    def _reader(self) -> Reader:
+        return Reader(self._shelf, self._state.blocks, self._state.seed)
+
+    def counts(self) -> Counts:
+        blocks, spills = self._state.blocks, self._state.spills
+        files = {stored.name: stored.size_bytes for block in blocks for stored in block.files()}
+        files |= {stored.name: stored.size_bytes for spill in spills for stored in (spill.stored, spill.catalogue)}
+        return Counts(
+            known=sum(block.rows for block in blocks),
+            collected=sum(block.collected for block in blocks),
+            hosts=sum(block.hosts_count for block in blocks),
+            blocks=len(blocks),
+            waiting=sum(block.waiting for block in blocks),
+            disk_bytes=sum(files.values()),
+        )
+
+    def close(self) -> None:
+        self._hold.release()
+
+
+_BLOCK_FIELDS = tuple(each.name for each in fields(Block))
+
+
+def _block_from(values: list[Any]) -> Block:
+    block = Block(**dict(zip(_BLOCK_FIELDS, values, strict=True)))
+    for name in ("runs", "columns", "hosts", "visits"):
+        setattr(block, name, [Stored(*stored) for stored in getattr(block, name)])
+    block.texts = [Texts(first, Stored(*stored)) for first, stored in block.texts]
+    return block

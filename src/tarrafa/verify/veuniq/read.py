@@ -1,0 +1,96 @@
+"""What can be asked of the repository. Nothing is changed here."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.verify.contract import Known
+from tarrafa.verify.keys import keys_of
+from tarrafa.verify.veuniq.block import Block, Columns, find
+from tarrafa.verify.veuniq.shelf import Shelf
+from tarrafa.verify.veuniq.spill import VISIT
+from tarrafa.verify.veuniq.tables import KEPT_VISIT
+
+
+class Best(NamedTuple):
+    """The URLs of a host that should be fetched first, in that order."""
+
+    host: str
+    urls: list[str]
+
+
+class Reader:
+    """Reads blocks as they were at one commit."""
+
+    def __init__(self, shelf: Shelf, blocks: list[Block], seed: int) -> None:
+        self._shelf = shelf
+        self._blocks = blocks
+        self._seed = seed
+
+    def lookup(self, url: str) -> Known | None:
+        """What is known of a URL; its text is compared, so that a collision of fingerprints would not pass for it."""
+        keys = keys_of([url], self._seed)
+        block = self._block_of(int(keys.hosts[0]))
+        content = self._shelf.load(block)
+        row = find(content.runs, keys.fingerprints)
+        if row[0] < 0:
+            return None
+        known = next(self._known(block, content.columns, row))
+        return known if known.url == url else None
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        keys = keys_of([host + "/"], self._seed)
+        block = self._block_of(int(keys.hosts[0]))
+        content = self._shelf.load(block)
+        position = content.hosts.positions(keys.hosts)[0]
+        if position >= 0:
+            yield from self._known(block, content.columns, np.flatnonzero(content.columns.host == position))
+
+    def _block_of(self, host: int) -> Block:
+        return next(block for block in self._blocks if block.first <= host < block.end)
+
+    def _known(self, block: Block, columns: Columns, rows: NDArray[np.int64]) -> Iterator[Known]:
+        chosen = Columns(*(column[rows] for column in columns))  # type: ignore[arg-type]
+        urls = self._shelf.texts(block, chosen.origin)
+        visits = self._shelf.visits(block) if chosen.collected.any() else np.empty(0, KEPT_VISIT)
+        places = np.searchsorted(visits["origin"], chosen.origin).tolist()
+        for number, url in enumerate(urls):
+            hints = int(chosen.priority[number]), int(chosen.links[number])
+            if not chosen.collected[number]:
+                yield Known(url, False, *hints)
+                continue
+            visit = visits[places[number]]
+            at_seconds, offset, file, status = (visit[name].item() for name in VISIT.names or ())
+            yield Known(url, True, *hints, at_seconds, status, file, offset)
+
+    def urls(self) -> Iterator[Known]:
+        for block in self._blocks:
+            if block.rows:
+                yield from self._known(block, self._shelf.load(block).columns, np.arange(block.rows))
+
+    def best(self, block: Block, per_host: int) -> Iterator[Best]:
+        """For each host of the block the uncollected URLs of lowest priority; the earliest first among equals."""
+        content = self._shelf.load(block)
+        columns = content.columns
+        rows = np.flatnonzero(columns.collected == 0)
+        rows = rows[np.lexsort((columns.priority[rows], columns.host[rows]))]
+        rows = rows[_first_of_each(columns.host[rows], per_host)]
+        urls = self._shelf.texts(block, columns.origin[rows])
+        for first, end in _groups(columns.host[rows]):
+            yield Best(content.hosts.names[int(columns.host[rows[first]])], urls[first:end])
+
+
+def _groups(hosts: NDArray[np.uint32]) -> list[tuple[int, int]]:
+    """Where each run of equal hosts begins and ends."""
+    edges = np.flatnonzero(np.concatenate(([True], hosts[1:] != hosts[:-1], [True]))).tolist() if len(hosts) else [0]
+    return list(pairwise(edges))
+
+
+def _first_of_each(hosts: NDArray[np.uint32], count: int) -> NDArray[np.bool_]:
+    """The first `count` of each run of equal hosts."""
+    starts = [start for start, _ in _groups(hosts)]
+    lengths = np.diff([*starts, len(hosts)])
+    return np.arange(len(hosts)) - np.repeat(np.array(starts, np.int64), lengths) < count

@@ -1,0 +1,126 @@
+"""Blocks on the disk: their files read and written. What is written counts only when the manifest names it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from tarrafa.errors import DamagedError
+from tarrafa.verify.veuniq.block import NO_COLUMNS, Block, Columns, Content, Hosts, Run, Texts
+from tarrafa.verify.veuniq.disk import Buffer, Stored, read_file, write_file
+from tarrafa.verify.veuniq.spill import PART, Waiting, pack, unpack_part, within
+from tarrafa.verify.veuniq.tables import KEPT_VISIT, pack_texts, pack_visits, unpack_texts, unpack_visits
+
+
+class Spill(NamedTuple):
+    cycle: int
+    stored: Stored
+    catalogue: Stored  # the file of the index
+    parts: NDArray[Any]
+
+
+class Shelf:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, block: Block) -> Content:
+        """What a cycle needs of a block; the texts and visits stay where they are."""
+        columns = self._columns(block.columns[0]) if block.columns else NO_COLUMNS
+        return Content([self._run(stored) for stored in block.runs], columns, self.hosts(block))
+
+    def _columns(self, stored: Stored) -> Columns:
+        data, at = read_file(self.folder, stored), 0
+        columns: list[NDArray[Any]] = []
+        for empty in NO_COLUMNS:
+            columns.append(np.frombuffer(data, empty.dtype, stored.rows, at))
+            at += columns[-1].nbytes
+        return Columns(*columns)
+
+    def _run(self, stored: Stored) -> Run:
+        data = read_file(self.folder, stored)
+        return Run(np.frombuffer(data, "<u8", stored.rows), np.frombuffer(data, "<u4", stored.rows, 8 * stored.rows))
+
+    def hosts(self, block: Block) -> Hosts:
+        hashes, names = [np.empty(0, np.uint64)], []
+        for stored in block.hosts:
+            data = read_file(self.folder, stored)
+            hashes.append(np.frombuffer(data, "<u8", stored.rows))
+            names += data[8 * stored.rows :].decode("ascii").split("\n")
+        return Hosts(np.concatenate(hashes), names)
+
+    def texts(self, block: Block, origins: NDArray[Any]) -> list[str]:
+        """The URLs of these origins, in their order."""
+        starts = np.array([texts.first_origin for texts in block.texts], np.int64)
+        which = np.searchsorted(starts, origins, side="right") - 1
+        found = [""] * len(origins)
+        for number in np.unique(which).tolist():
+            places = np.flatnonzero(which == number)
+            urls = unpack_texts(read_file(self.folder, block.texts[number].stored), origins[places])
+            for place, url in zip(places.tolist(), urls, strict=True):
+                found[place] = url
+        return found
+
+    def visits(self, block: Block) -> NDArray[Any]:
+        """Every visit that is still true, by origin."""
+        parts = [unpack_visits(read_file(self.folder, stored)) for stored in block.visits]
+        if not parts:
+            return np.empty(0, KEPT_VISIT)
+        visits = np.concatenate(parts)
+        order = np.argsort(visits["origin"], kind="stable")
+        ordered = visits[order]
+        lasts = np.concatenate((ordered["origin"][1:] != ordered["origin"][:-1], [True]))
+        return ordered[lasts]
+
+    def write_run(self, block: Block, generation: int, run: Run) -> Stored:
+        return self._write(block, f"run{generation}", run, len(run.rows))
+
+    def write_columns(self, block: Block, generation: int, columns: Columns) -> Stored:
+        return self._write(block, f"columns{generation}", columns, len(columns.host))
+
+    def write_hosts(self, block: Block, generation: int, hosts: Hosts) -> Stored:
+        pieces = (hosts.hashes, "\n".join(hosts.names).encode("ascii"))
+        return self._write(block, f"hosts{generation}", pieces, len(hosts.names))
+
+    def write_texts(
+        self, block: Block, generation: int, hosts: list[str], counts: NDArray[Any], paths: list[str]
+    ) -> Texts:
+        data = pack_texts(block.origins, hosts, counts, paths, generation)
+        return Texts(block.origins, self._write(block, f"texts{generation}.parquet", (data,), len(paths)))
+
+    def write_visits(self, block: Block, generation: int, visits: NDArray[Any]) -> Stored:
+        return self._write(block, f"visits{generation}.parquet", (pack_visits(visits),), len(visits))
+
+    def _write(self, block: Block, name: str, pieces: Sequence[Buffer], rows: int) -> Stored:
+        return write_file(self.folder, f"blocks/{block.number:05d}/{name}", pieces, rows)
+
+    def write_spill(self, cycle: int, waiting: Waiting, blocks: NDArray[Any], firsts: NDArray[Any]) -> Spill:
+        parts, index = pack(waiting, blocks, firsts)
+        stored = write_file(self.folder, f"spill/cycle{cycle}", parts, len(waiting))
+        written = write_file(self.folder, f"spill/cycle{cycle}.index", [index], len(index))
+        return Spill(cycle, stored, written, index)
+
+    def open_spill(self, cycle: int, stored: Stored, index: Stored) -> Spill:
+        return Spill(cycle, stored, index, np.frombuffer(read_file(self.folder, index), PART))
+
+    def read_spill(self, spill: Spill, block: Block) -> list[Waiting]:
+        """What waits for the block: its own part, or a share of the part of the block that it was split from."""
+        place = int(np.searchsorted(spill.parts["first"], np.uint64(block.first), side="right")) - 1
+        # The part before this block's may be another's; then nothing of it is within the range.
+        return (
+            [within(unpack_part(self._part(spill, spill.parts[place])), block.first, block.end)] if place >= 0 else []
+        )
+
+    def _part(self, spill: Spill, part: np.void) -> bytes:
+        path = self.folder / spill.stored.name
+        try:
+            with path.open("rb") as file:
+                file.seek(int(part["offset"]))
+                data = file.read(int(part["size"]))
+        except FileNotFoundError:
+            raise DamagedError(f"{path} is missing; restore it from a copy") from None
+        if xxhash.xxh3_64_intdigest(data) != int(part["sum"]):
+            raise DamagedError(f"{path} is not what was written: a part's sum is wrong; restore it from a copy")
+        return data

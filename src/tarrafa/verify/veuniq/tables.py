@@ -1,0 +1,67 @@
+"""The Parquet files of a block: what the URLs are, and what became of those that were collected."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tarrafa.verify.veuniq.spill import VISIT
+
+# A visit as it is kept: with the origin of its URL.
+KEPT_VISIT = np.dtype([("origin", "<u4"), *VISIT.descr])
+_DELTA = "DELTA_BINARY_PACKED"
+
+
+def pack_texts(
+    first_origin: int, hosts: list[str], counts: NDArray[np.int64], paths: list[str], cycle: int
+) -> pa.Buffer:
+    """URLs in the order of their origin, the number by which other files mean them; `counts` of them for each host."""
+    origins = np.arange(first_origin, first_origin + len(paths), dtype=np.uint32)
+    table = pa.table(
+        {
+            "origin": origins,
+            "host": pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(hosts), dtype=np.int32), counts), hosts),
+            "path": pa.array(paths, pa.string()),
+            "cycle": np.full(len(paths), cycle, np.uint32),
+        }
+    )
+    return _packed(table, ["host", "cycle"], {"origin": _DELTA, "path": "PLAIN"})
+
+
+def unpack_texts(data: bytes, origins: NDArray[np.uint32] | None = None) -> list[str]:
+    """The URLs of a file; of these origins alone, if any are given, in their order."""
+    table = pq.read_table(pa.BufferReader(data), columns=["origin", "host", "path"])
+    if origins is not None:
+        first = table["origin"][0].as_py()
+        table = table.take(pa.array(origins - np.uint32(first)))
+    hosts, paths = table["host"].to_pylist(), table["path"].to_pylist()
+    return [host + path for host, path in zip(hosts, paths, strict=True)]
+
+
+def pack_visits(visits: NDArray[np.void]) -> pa.Buffer:
+    """By origin; a later file is right where two files tell of the same origin."""
+    ordered = visits[np.argsort(visits["origin"], kind="stable")]
+    table = pa.table({name: np.ascontiguousarray(ordered[name]) for name in KEPT_VISIT.names or ()})
+    return _packed(table, ["status", "file"], {"origin": _DELTA, "offset": _DELTA, "at_seconds": "BYTE_STREAM_SPLIT"})
+
+
+def unpack_visits(data: bytes) -> NDArray[np.void]:
+    table = pq.read_table(pa.BufferReader(data))
+    visits = np.empty(table.num_rows, KEPT_VISIT)
+    for name in KEPT_VISIT.names or ():
+        visits[name] = table[name].to_numpy()
+    return visits
+
+
+def _packed(table: pa.Table, dictionaries: list[str], encodings: dict[str, str]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=dictionaries,
+        column_encoding=encodings,
+        write_statistics=False,
+    )
+    return sink.getvalue()

@@ -1,0 +1,129 @@
+"""What the tests of repositories share: the obvious model, batches made by a seed, and a child process that can be killed.
+
+Run as a program, `repositories.py NAME FOLDER SEED COUNT` offers batches to the engine of that name, those that it has
+already taken too, and prints the number of each after its cycle. It is killed by the test that started it.
+"""
+
+import random
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tarrafa.verify import Batch, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
+from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX
+from tarrafa.verify.engines import ENGINES, open_repository
+from tarrafa.verify.engines.veuniq_text import VeuniqText
+
+Visit = tuple[str, float, int, int, int]  # URL, at_seconds, status, file, offset
+Find = tuple[str, int, int]  # URL, priority, links
+
+# The engines, and those with blocks once more with blocks so small or so few that every case occurs.
+OPENERS: dict[str, Callable[[Path], Repository]] = {
+    **{name: lambda folder, name=name: open_repository(name, folder) for name in ENGINES},  # type: ignore[misc]
+    "veuniq of small blocks": lambda folder: Veuniq(folder, block_rows=6),
+    "veuniq-text of three blocks": lambda folder: VeuniqText(folder, blocks=3),
+}
+IN_BLOCKS = [name for name in OPENERS if name.startswith("veuniq")]
+
+
+def batch_of(number: int, visits: Sequence[Visit], finds: Sequence[Find]) -> Batch:
+    urls, at_seconds, status, file, offset = zip(*visits, strict=True) if visits else ((),) * 5
+    collected = Collected(
+        urls,
+        np.array(at_seconds, np.float64),
+        np.array(status, np.uint16),
+        np.array(file, np.uint32),
+        np.array(offset, np.uint64),
+    )
+    found, priority, links = zip(*finds, strict=True) if finds else ((),) * 3
+    return Batch(number, collected, Extracted(found, np.array(priority, np.uint16), np.array(links, np.uint16)))
+
+
+@dataclass
+class Model:
+    """The contract in the most obvious way: a dictionary, which takes a whole batch at once."""
+
+    known: dict[str, Known] = field(default_factory=dict)
+    admitted: dict[str, int] = field(default_factory=dict)  # by the number of the batch
+
+    def cycle(self, batch: Batch) -> Cycle:
+        known_before = set(self.known)
+        collected_before = {url for url, known in self.known.items() if known.collected}
+        visits, finds = visits_of(batch), finds_of(batch)
+        for visit in sorted(visits, key=lambda visit: visit[1]):
+            self._collect(batch.number, *visit)
+        for find in finds:
+            self._extract(batch.number, *find)
+        now = {visit[0] for visit in visits}
+        others = {find[0] for find in finds} - now
+        return Cycle(
+            block=0,
+            collected_before=len(others & collected_before),
+            known=len(others & known_before - collected_before),
+            collected_now=len(now),
+            fresh=sorted(others - known_before),
+        )
+
+    def _collect(self, number: int, url: str, at_seconds: float, status: int, file: int, offset: int) -> None:
+        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0))
+        self.admitted.setdefault(url, number)
+        self.known[url] = Known(url, True, old.priority, old.links, at_seconds, status, file, offset)
+
+    def _extract(self, number: int, url: str, priority: int, links: int) -> None:
+        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0))
+        self.admitted.setdefault(url, number)
+        self.known[url] = old._replace(
+            priority=min(old.priority, priority), links=min(old.links + links, LINKS_MAX)
+        )
+
+
+def visits_of(batch: Batch) -> list[Visit]:
+    each = batch.collected
+    columns = (each.at_seconds.tolist(), each.status.tolist(), each.file.tolist(), each.offset.tolist())
+    return list(zip(each.urls, *columns, strict=True))
+
+
+def finds_of(batch: Batch) -> list[Find]:
+    each = batch.extracted
+    return list(zip(each.urls, each.priority.tolist(), each.links.tolist(), strict=True))
+
+
+def host_of(url: str) -> str:
+    return url[: url.index("/", len("http://x"))]
+
+
+def contents(repository: Repository, hosts: Iterable[str]) -> dict[str, Known]:
+    """All that is known of some hosts."""
+    return {known.url: known for host in hosts for known in repository.urls_of(host)}
+
+
+HOSTS = [f"http://host{number}.example" for number in range(8)]
+
+
+def made_batch(seed: int, number: int, urls: int = 60) -> Batch:
+    """Always the same for the same seed and number."""
+    chance = random.Random(f"{seed}/{number}")
+    chosen = [f"{chance.choice(HOSTS)}/{chance.randrange(50)}" for _ in range(urls)]
+    visits = [(url, 1000.0 * number + place, 200, number, place) for place, url in enumerate(chosen[: urls // 6])]
+    finds = [(url, chance.randrange(100), chance.randrange(1, 4)) for url in chosen[urls // 6 :]]
+    return batch_of(number, visits, finds)
+
+
+def drained(repository: Repository, number: int) -> list[Cycle]:
+    return list(drain(repository, number))
+
+
+def run(name: str, folder: Path, seed: int, count: int) -> None:
+    repository = OPENERS[name](folder)
+    for number in range(count):
+        repository.cycle(made_batch(seed, number))
+        sys.stdout.write(f"{number}\n")
+        sys.stdout.flush()
+    repository.close()
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,181 @@
+"""What the engine of production does beyond the contract: splits, choices, damage, disks that refuse, two processes."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from repositories import batches
+from tarrafa.errors import DamagedError, HeldError, WorkError
+from tarrafa.verify import Batch, Collected, Extracted, Veuniq, drain
+from tarrafa.verify.veuniq.block import Run, merged
+
+SEED = 7
+
+
+def extracted(urls: list[str], priority: int = 10) -> Extracted:
+    return Extracted(urls, np.full(len(urls), priority, np.uint16), np.ones(len(urls), np.uint16))
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Veuniq]:
+    repository = Veuniq(tmp_path, block_rows=150, seed=SEED)
+    for batch in batches(seed=2, count=8):
+        repository.cycle(batch)
+    yield repository
+    repository.close()
+
+
+def test_sound_repository_has_no_problems_and_many_blocks(filled: Veuniq) -> None:
+    assert filled.counts().blocks > 3
+    assert list(filled.problems()) == []
+
+
+def test_the_block_with_most_waiting_has_its_turn(filled: Veuniq) -> None:
+    waiting = [block.waiting for block in filled._state.blocks]
+    assert max(waiting) > 0
+    fullest = filled._state.blocks[waiting.index(max(waiting))].number
+    assert filled.cycle(Batch(100)).block == fullest
+    assert filled.counts().waiting == sum(waiting) - max(waiting)
+
+
+def test_a_host_larger_than_a_block_is_kept_whole(tmp_path: Path) -> None:
+    repository = Veuniq(tmp_path, block_rows=50, seed=SEED)
+    repository.cycle(Batch(0, extracted=extracted([f"http://large.example/{n}" for n in range(500)])))
+    assert repository.counts().blocks == 1
+    repository.cycle(Batch(1, extracted=extracted(["http://small.example/", "http://large.example/500"])))
+    list(drain(repository, 2))
+    assert repository.counts()[:4] == (502, 0, 2, 2)
+    assert len(list(repository.urls_of("http://large.example"))) == 501
+    assert list(repository.problems()) == []
+    repository.close()
+
+
+def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
+    repository = Veuniq(tmp_path, block_rows=100, seed=SEED)
+    for number in range(20):
+        urls = [f"http://h{number}-{host}.example/{page}" for host in range(10) for page in range(5)]
+        repository.cycle(Batch(number, extracted=extracted(urls)))
+    list(drain(repository, 20))
+    counts = repository.counts()
+    assert (counts.known, counts.hosts) == (1000, 200)
+    assert counts.blocks >= 10
+    assert all(block.rows <= 150 for block in repository._state.blocks)
+    repository.close()
+
+
+def test_best_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Path) -> None:
+    repository = Veuniq(tmp_path, seed=SEED)
+    urls = [f"http://{host}.example/{page}" for host in "ab" for page in range(6)]
+    priority = np.array([5, 4, 3, 2, 1, 0] * 2, np.uint16)
+    visited = ["http://a.example/5"]
+    visit = Collected(
+        visited, np.array([1.0]), np.array([200], np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint64)
+    )
+    repository.cycle(Batch(0, visit, Extracted(urls, priority, np.ones(12, np.uint16))))
+    best = dict(repository.best(0, per_host=3))
+    assert best == {
+        "http://a.example": [f"http://a.example/{page}" for page in (4, 3, 2)],
+        "http://b.example": [f"http://b.example/{page}" for page in (5, 4, 3)],
+    }
+    repository.close()
+
+
+def test_each_crawl_has_a_secret_seed_of_its_own_that_it_keeps(tmp_path: Path) -> None:
+    first, second = Veuniq(tmp_path / "a"), Veuniq(tmp_path / "b")
+    seeds = [first._state.seed, second._state.seed]
+    first.close()
+    second.close()
+    again = Veuniq(tmp_path / "a")
+    assert seeds[0] != seeds[1]
+    assert again._state.seed == seeds[0]
+    again.close()
+
+
+def test_the_second_process_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    repository = Veuniq(tmp_path)
+    script = "import sys; from pathlib import Path; from tarrafa.verify import Veuniq; Veuniq(Path(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert "HeldError" in done.stderr
+    assert f"process {os.getpid()}" in done.stderr
+    with pytest.raises(HeldError):
+        Veuniq(tmp_path)
+    repository.close()
+    Veuniq(tmp_path).close()
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "held-by")
+
+
+KINDS = ["run", "columns", "hosts", "texts", "visits", "cycle", "manifest"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_is_named_and_never_taken_for_true(kind: str, damage: str, filled: Veuniq) -> None:
+    folder = filled._folder
+    path = next(path for path in files_of(folder) if path.name.startswith(kind) and path.suffix != ".index")
+    data = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif damage == "flip":
+        middle = len(data) // 2
+        path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
+    else:
+        path.unlink()
+    filled.close()
+    if kind == "manifest" and damage == "gone":
+        return  # Without a manifest there is no repository: an empty one begins.
+    with pytest.raises(DamagedError, match=path.name):
+        _read_all(folder)
+
+
+def _read_all(folder: Path) -> None:
+    with Veuniq(folder) as repository:
+        problems = list(repository.problems())
+    if problems:
+        raise DamagedError(" ".join(problems))
+
+
+def test_a_disk_that_is_full_is_told_and_nothing_is_damaged(tmp_path: Path) -> None:
+    """The limit on the size of a file stands for a disk without room: the system refuses the write in the same way."""
+    repository = Veuniq(tmp_path, seed=SEED)
+    given = batches(seed=4, count=2, size=2000)
+    repository.cycle(given[0])
+    before = set(repository.urls())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(WorkError, match="nothing was damaged"):
+            repository.cycle(given[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert set(repository.urls()) == before
+    repository.cycle(given[1])
+    assert {known.url for known in repository.urls()} > {known.url for known in before}
+    assert list(repository.problems()) == []
+    repository.close()
+
+
+def test_runs_are_merged_until_each_is_four_times_the_next() -> None:
+    def run(size: int, start: int) -> Run:
+        fingerprints = np.arange(start, start + 10 * size, 10, dtype=np.uint64)
+        return Run(fingerprints, np.arange(size, dtype=np.uint32) + np.uint32(start * 1000))
+
+    runs = merged([run(100, 0), run(20, 1), run(6, 2)])
+    assert [len(each.rows) for each in runs] == [126]
+    assert (np.diff(runs[0].fingerprints.astype(np.int64)) > 0).all()
+    assert [len(each.rows) for each in merged([run(100, 0), run(20, 1)])] == [100, 20]
+
+
+def test_the_texts_are_parquet_with_the_columns_that_the_docs_name(filled: Veuniq) -> None:
+    tables = [pq.read_table(path) for path in files_of(filled._folder) if path.name.startswith("texts")]
+    assert {tuple(table.column_names) for table in tables} == {("origin", "host", "path", "cycle")}
+    assert sum(table.num_rows for table in tables) == filled.counts().known
