@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from repositories import batches
+from sample_batches import batches
 from tarrafa.verify import Batch, Veuniq, drain
 
 BATCHES = batches(seed=5, count=5)

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from repositories import batches
+from sample_batches import batches
 from tarrafa.errors import DamagedError, HeldError, WorkError
 from tarrafa.verify import Batch, Collected, Extracted, Veuniq, drain
 from tarrafa.verify.veuniq.block import Run, merged
+from tarrafa.verify.veuniq.change import TEXTS_MAX
 
 SEED = 7
 
@@ -85,6 +86,32 @@ def test_best_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Pat
         "http://b.example": [f"http://b.example/{page}" for page in (5, 4, 3)],
     }
     repository.close()
+
+
+def test_texts_and_visits_are_joined_when_there_are_many(tmp_path: Path) -> None:
+    given = batches(seed=9, count=110, size=60)
+    with Veuniq(tmp_path / "joined", block_rows=1300, seed=SEED) as repository:
+        for batch in given:
+            repository.cycle(batch)
+        list(drain(repository, len(given)))
+        assert list(repository.problems()) == []
+        assert any("joined" in path.name for path in files_of(tmp_path / "joined"))
+        assert max(len(block.texts) for block in repository._state.blocks) <= TEXTS_MAX
+        joined = set(repository.urls())
+    offered = {url for batch in given for url in (*batch.collected.urls, *batch.extracted.urls)}
+    assert {known.url for known in joined} == offered
+    assert {known.url: known.at_seconds for known in joined if known.collected} == _last_visits(given)
+    named = set(files_of(tmp_path / "joined"))
+    Veuniq(tmp_path / "joined").close()
+    assert set(files_of(tmp_path / "joined")) == named, "a cycle leaves no rubbish behind"
+
+
+def _last_visits(given: list[Batch]) -> dict[str, float]:
+    """Batches come in the order of time."""
+    visits: dict[str, float] = {}
+    for batch in given:
+        visits.update(zip(batch.collected.urls, batch.collected.at_seconds.tolist(), strict=True))
+    return visits
 
 
 def test_each_crawl_has_a_secret_seed_of_its_own_that_it_keeps(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tarrafa.verify.veuniq.spill import VISIT, Waiting
 from tarrafa.verify.veuniq.split import halves
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
 
+TEXTS_MAX = 32  # files of texts in a block before they are joined
 PARTS_MAX = 12  # files of visits, or of hosts, in a block before they are joined
 
 
@@ -34,6 +35,8 @@ class Change:
         if not len(waiting):
             return [replace(block, since=self._generation, waiting=0)], Cycle(block.number)
         content = self._shelf.load(block)
+        if len(block.texts) >= TEXTS_MAX:
+            block, content = self._texts_joined(block, content)
         judgement = judge(content, waiting)
         admitted = np.flatnonzero(judgement.rows < 0)
         admitted = admitted[np.argsort(waiting.hosts[judgement.places[admitted]], kind="stable")]
@@ -53,12 +56,32 @@ class Change:
         blocks = self._written(after, content, Content(runs, columns, hosts))
         return blocks, _found(block, judgement, admitted, urls)
 
+    def _texts_joined(self, block: Block, content: Content) -> tuple[Block, Content]:
+        """The block with its texts in one file and its visits in another; the origin of a row is then its number."""
+        columns, names, after = content.columns, content.hosts.names, replace(block, since=self._generation, origins=0)
+        lengths = np.array([len(name) for name in names])[columns.host].tolist()
+        urls = self._shelf.texts(block, columns.origin)
+        paths = [url[length:] for url, length in zip(urls, lengths, strict=True)]
+        after.texts = [self._shelf.write_texts(after, f"{self._generation}joined", names, columns.host, paths)]
+        after.origins = len(paths)
+        visits = self._shelf.visits(block)
+        order = np.argsort(columns.origin)
+        # A visit may be of a URL that went to the other half of a block.
+        places = np.minimum(np.searchsorted(columns.origin, visits["origin"], sorter=order), len(order) - 1)
+        rows = order[places]
+        own = columns.origin[rows] == visits["origin"]
+        visits = visits[own]
+        visits["origin"] = rows[own]
+        after.visits = [self._shelf.write_visits(after, f"{self._generation}joined", visits)] if len(visits) else []
+        return after, content._replace(columns=columns._replace(origin=np.arange(len(paths), dtype=np.uint32)))
+
     def _write_texts(self, block: Block, fresh: Waiting, urls: list[str]) -> None:
         edges = np.flatnonzero(np.concatenate(([True], fresh.hosts[1:] != fresh.hosts[:-1], [True])))
         names, counts = [_host_text(urls[first]) for first in edges[:-1].tolist()], np.diff(edges)
         lengths = np.repeat([len(name) for name in names], counts).tolist()
         paths = [url[length:] for url, length in zip(urls, lengths, strict=True)]
-        block.texts = [*block.texts, self._shelf.write_texts(block, self._generation, names, counts, paths)]
+        which = np.repeat(np.arange(len(names)), counts)
+        block.texts = [*block.texts, self._shelf.write_texts(block, str(self._generation), names, which, paths)]
         block.origins += len(paths)
 
     def _write_visits(self, block: Block, origins: NDArray[np.uint32], waiting: Waiting, judgement: Judgement) -> None:
@@ -70,7 +93,7 @@ class Change:
             visits[name] = waiting.visits[name][judgement.last_visits]
         if len(block.visits) >= PARTS_MAX:
             visits, block.visits = np.concatenate((self._shelf.visits(block), visits)), []
-        block.visits = [*block.visits, self._shelf.write_visits(block, self._generation, visits)]
+        block.visits = [*block.visits, self._shelf.write_visits(block, str(self._generation), visits)]
 
     def _written(self, block: Block, before: Content, after: Content) -> list[Block]:
         """The changed files of a block, or all files of its halves."""

@@ -84,14 +84,13 @@ class Shelf:
         pieces = (hosts.hashes, "\n".join(hosts.names).encode("ascii"))
         return self._write(block, f"hosts{generation}", pieces, len(hosts.names))
 
-    def write_texts(
-        self, block: Block, generation: int, hosts: list[str], counts: NDArray[Any], paths: list[str]
-    ) -> Texts:
-        data = pack_texts(block.origins, hosts, counts, paths, generation)
-        return Texts(block.origins, self._write(block, f"texts{generation}.parquet", (data,), len(paths)))
+    def write_texts(self, block: Block, name: str, hosts: list[str], which: NDArray[Any], paths: list[str]) -> Texts:
+        """`name` begins with the number of the cycle."""
+        data = pack_texts(block.origins, hosts, which, paths, block.since)
+        return Texts(block.origins, self._write(block, f"texts{name}.parquet", (data,), len(paths)))
 
-    def write_visits(self, block: Block, generation: int, visits: NDArray[Any]) -> Stored:
-        return self._write(block, f"visits{generation}.parquet", (pack_visits(visits),), len(visits))
+    def write_visits(self, block: Block, name: str, visits: NDArray[Any]) -> Stored:
+        return self._write(block, f"visits{name}.parquet", (pack_visits(visits),), len(visits))
 
     def _write(self, block: Block, name: str, pieces: Sequence[Buffer], rows: int) -> Stored:
         return write_file(self.folder, f"blocks/{block.number:05d}/{name}", pieces, rows)

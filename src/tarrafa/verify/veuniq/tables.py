@@ -1,5 +1,7 @@
 """The Parquet files of a block: what the URLs are, and what became of those that were collected."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,14 +15,14 @@ _DELTA = "DELTA_BINARY_PACKED"
 
 
 def pack_texts(
-    first_origin: int, hosts: list[str], counts: NDArray[np.int64], paths: list[str], cycle: int
+    first_origin: int, hosts: list[str], which: NDArray[np.integer[Any]], paths: list[str], cycle: int
 ) -> pa.Buffer:
-    """URLs in the order of their origin, the number by which other files mean them; `counts` of them for each host."""
+    """URLs in the order of their origin, by which other files mean them; `which` says whose of the hosts each is."""
     origins = np.arange(first_origin, first_origin + len(paths), dtype=np.uint32)
     table = pa.table(
         {
             "origin": origins,
-            "host": pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(hosts), dtype=np.int32), counts), hosts),
+            "host": pa.DictionaryArray.from_arrays(which.astype(np.int32), hosts),
             "path": pa.array(paths, pa.string()),
             "cycle": np.full(len(paths), cycle, np.uint32),
         }
