@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from isal import isal_zlib
 
@@ -17,7 +17,7 @@ from tarrafa.simulate.web import files, traps
 from tarrafa.simulate.web.dates import http_date, modified_seconds
 from tarrafa.simulate.web.faults import Fault
 from tarrafa.simulate.web.links import Links
-from tarrafa.simulate.web.pages import Pages
+from tarrafa.simulate.web.pages import Pages, respelt
 from tarrafa.simulate.web.plan import Geography, Host, Plan
 from tarrafa.simulate.web.render import Renderer
 from tarrafa.simulate.web.robots import Robots
@@ -27,6 +27,9 @@ NO_HEADERS: Mapping[str, str] = {}
 REDIRECTS = {"p": 301, "m": 308, "t": 302, "s": 307, "u": 303, "c": 302, "x": 301, "l": 302}
 GZIP_WINDOW = 31  # zlib's number for gzip
 CHAIN = 3  # hops before a chain's end
+DRIP_BYTES, DRIP_SECONDS = 512, 0.1
+ASKED_MAX = 100_000
+_ZERO = re.compile(r"q=0(\.0*)?")
 _REDIRECT = re.compile(r"/ir/([pmtsucxl])(\d{1,10})(?:-(\d))?")
 
 
@@ -72,9 +75,10 @@ class Web:
         self.renderer = Renderer(self.links)
         self.robots = Robots(self.pages)
         self.sitemaps = files.Sitemaps(self.pages)
-        # Filled and read by answer, for hosts whose faults depend on it: requests so far, and URLs asked for once.
+        # Filled and read by answer, for hosts whose faults depend on it: requests so far, and URLs asked for once, of
+        # which the oldest are forgotten.
         self._asked_count: dict[int, int] = {}
-        self._asked_once: set[tuple[int, str]] = set()
+        self._asked_once: dict[tuple[int, str], None] = {}
 
     @property
     def front(self) -> str:
@@ -95,10 +99,18 @@ class Web:
             return Answer(0, manner=Manner.HANG)
         if Fault.RESET in faults or (Fault.ROBOTS_UNREACHABLE in faults and ask.path == "/robots.txt"):
             return Answer(0, manner=Manner.RESET)
-        if Fault.FLAKY in faults and (ask.host.number, ask.path) not in self._asked_once:
-            self._asked_once.add((ask.host.number, ask.path))
+        if Fault.FLAKY in faults and self._is_first(ask):
             return Answer(0, manner=Manner.RESET)
         return self._busy(ask.host) if Fault.BUSY in faults and ask.path != "/robots.txt" else None
+
+    def _is_first(self, ask: Ask) -> bool:
+        key = (ask.host.number, ask.path)
+        if key in self._asked_once:
+            return False
+        if len(self._asked_once) >= ASKED_MAX:
+            del self._asked_once[next(iter(self._asked_once))]
+        self._asked_once[key] = None
+        return True
 
     def _busy(self, host: Host) -> Answer | None:
         count = self._asked_count[host.number] = self._asked_count.get(host.number, 0) + 1
@@ -111,7 +123,7 @@ class Web:
     def _mannered(self, host: Host, answer: Answer) -> Answer:
         """The answer as a slow host gives it."""
         wait = 0.5 + host.number % 5 / 2 if Fault.SLOW in host.faults else 0.0
-        drip = Fault.DRIP in host.faults and answer.manner is Manner.PLAIN and answer.type == HTML
+        drip = Fault.DRIP in host.faults and answer.page is not None and answer.body != b""
         if not wait and not drip:
             return answer
         manner = Manner.DRIP if drip else answer.manner
@@ -124,8 +136,7 @@ class Web:
             return self._page(ask, page, now_ms)
         found = self._other(ask, now_ms)
         if found is None and "%" in ask.path:
-            # However a letter is written, it is the same letter.
-            page = self.find(ask.host, quote(unquote(ask.path), safe="/?&=~"))
+            page = self.find(ask.host, respelt(ask.path))
             found = self._page(ask, page, now_ms) if page is not None else None
         return found or Answer(404, b"<!DOCTYPE html><title>404</title><p>Not here.</p>\n")
 
@@ -145,7 +156,7 @@ class Web:
         if pages.entry(host, page).robots_header:
             headers["X-Robots-Tag"] = "noindex"
         body = self.renderer.page(host, page, now_ms, ask.path)
-        if host.gzip and "gzip" in ask.headers.get("accept-encoding", ""):
+        if host.gzip and _accepts_gzip(ask.headers.get("accept-encoding", "")):
             body = isal_zlib.compress(body, 1, GZIP_WINDOW)
             headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"
         return Answer(200, body, host.html_type, tuple(headers.items()), page=page)
@@ -209,6 +220,13 @@ class Web:
             host = self.geography.neighbourhood(host)[number % 64]
         path = self.pages.entry(host, number % host.linked_size).path
         return path if kind == "s" else host.origin + path
+
+
+@lru_cache(maxsize=256)
+def _accepts_gzip(codings: str) -> bool:
+    """Whether gzip is among the codings that an Accept-Encoding names, and not as one that is unwelcome."""
+    wishes = (coding.replace(" ", "").lower().partition(";") for coding in codings.split(","))
+    return any(name == "gzip" and not _ZERO.fullmatch(weight) for name, _, weight in wishes)
 
 
 def _gone(number: int) -> Answer:

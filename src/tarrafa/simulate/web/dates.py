@@ -28,7 +28,13 @@ def http_date(seconds: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def day(days: int) -> str:
+def day(days: int) -> bytes:
     """A day as a page writes it, by its number since 1970."""
     t = time.gmtime(86_400 * days)
-    return f"{t.tm_mday:02d}/{t.tm_mon:02d}/{t.tm_year}"
+    return b"%02d/%02d/%d" % (t.tm_mday, t.tm_mon, t.tm_year)
+
+
+def iso_day(days: int) -> str:
+    """A day as a sitemap writes it."""
+    t = time.gmtime(86_400 * days)
+    return f"{t.tm_year}-{t.tm_mon:02d}-{t.tm_mday:02d}"

@@ -40,7 +40,8 @@ class Fault(StrEnum):
 
 # Hosts with one of these answer no page, so what only they link to cannot be reached.
 SILENT = frozenset({Fault.HANG, Fault.RESET})
-NOTHING_ALLOWED = frozenset({Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE})
+# Where robots.txt cannot be had, RFC 9309 says to stay away.
+NOTHING_ALLOWED = SILENT | {Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE}
 
 _WEATHER = {Fault.SLOW, Fault.FLAKY, Fault.BUSY, Fault.CRAWL_DELAY, Fault.REDIRECT_LOOP, Fault.DEAD}
 _ROBOTS = {fault for fault in Fault if fault.name.startswith("ROBOTS_")}

@@ -1,5 +1,6 @@
 """What a web serves beside pages: sitemaps, images, PDF files, and bytes that are not what they seem."""
 
+import re
 import struct
 import zlib
 from functools import lru_cache
@@ -8,12 +9,13 @@ from isal import igzip
 
 from tarrafa.chance import draws
 from tarrafa.simulate.web import changes
-from tarrafa.simulate.web.dates import EPOCH_SECONDS, day, modified_seconds
+from tarrafa.simulate.web.dates import EPOCH_SECONDS, iso_day, modified_seconds
 from tarrafa.simulate.web.pages import Pages
 from tarrafa.simulate.web.plan import Host
 
 SITEMAP_URLS = 500
 BOMB_BYTES = 200_000_000
+_PART = re.compile(r"/mapa-(0|[1-9]\d{0,7})\.xml\.gz", re.ASCII)
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -24,7 +26,8 @@ def png(number: int) -> bytes:
     side, colour = 32, struct.pack("<I", draws(f"png/{number}", 1)[0])[:3]
     rows = (b"\x00" + colour * side) * side
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    # Stored, not packed: how well a zlib packs differs between machines.
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 0)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )
@@ -53,10 +56,15 @@ def pdf(title: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def bomb() -> bytes:
-    """Some hundred kilobytes of gzip that become 200 MB of nothing."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    block = bytes(1_000_000)
-    return b"".join(packer.compress(block) for _ in range(BOMB_BYTES // len(block))) + packer.flush()
+    """Some hundred kilobytes of gzip that become 200 MB of nothing: one packed block, many times."""
+    block, count = bytes(1_000_000), BOMB_BYTES // 1_000_000
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
+    check = 0
+    for _ in range(count):
+        check = zlib.crc32(block, check)
+    head = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+    return head + packed * count + packer.flush() + struct.pack("<II", check, BOMB_BYTES)
 
 
 class Sitemaps:
@@ -72,9 +80,9 @@ class Sitemaps:
             if len(parts) == 1:
                 return self._urls(host, parts[0], now_ms), "application/xml"
             return _index(host, len(parts)), "application/xml"
-        number = path.removeprefix("/mapa-").removesuffix(".xml.gz")
-        if len(parts) > 1 and path == f"/mapa-{number}.xml.gz" and number.isdigit() and int(number) < len(parts):
-            return igzip.compress(self._urls(host, parts[int(number)], now_ms), 1, mtime=0), "application/gzip"
+        match = _PART.fullmatch(path)
+        if match and int(match[1]) < len(parts) > 1:
+            return igzip.compress(self._urls(host, parts[int(match[1])], now_ms), 1, mtime=0), "application/gzip"
         return None
 
     def paths(self, host: Host, now_ms: int) -> list[str]:
@@ -93,15 +101,14 @@ class Sitemaps:
     def _url(self, host: Host, page: int, now_ms: int) -> str:
         entry = self._pages.entry(host, page)
         seconds = modified_seconds(entry.rate, self._pages.changed_ms(host, page, now_ms))
-        d, m, y = day(seconds // 86_400).split("/")
         location = f"{host.origin}{entry.path}".replace("&", "&amp;")
-        return f"<url><loc>{location}</loc><lastmod>{y}-{m}-{d}</lastmod></url>\n"
+        return f"<url><loc>{location}</loc><lastmod>{iso_day(seconds // 86_400)}</lastmod></url>\n"
 
 
 def _index(host: Host, count: int) -> bytes:
-    d, m, y = day(EPOCH_SECONDS // 86_400).split("/")
+    begun = iso_day(EPOCH_SECONDS // 86_400)
     lines = [
-        f"<sitemap><loc>{host.origin}/mapa-{number}.xml.gz</loc><lastmod>{y}-{m}-{d}</lastmod></sitemap>\n"
+        f"<sitemap><loc>{host.origin}/mapa-{number}.xml.gz</loc><lastmod>{begun}</lastmod></sitemap>\n"
         for number in range(count)
     ]
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{''.join(lines)}</sitemapindex>\n".encode()

@@ -10,20 +10,26 @@ from tarrafa.simulate.web.answers import Answer, Manner
 HEAD_MAX_BYTES = 16_384
 CHUNK_BYTES = 4_096
 FALSE_LENGTH_BYTES = 500
+BODILESS = (204, 304)
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
-_LINE = re.compile(r"([A-Z]{1,20}) ([^ ]*) HTTP/1\.([01])")
-# What a request may carry: visible ASCII without the signs that must be escaped, and whole escapes.
-_TARGET = re.compile(r"/(?:[!$&-;=?-\[\]-~]|%[0-9A-Fa-f]{2})*")
-# The names of all headers, written without anything between: a field without a colon brings its blanks with it.
-_NAMES = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]+")
+# What a target may carry by RFC 3986: visible ASCII without the signs that must be escaped, and whole escapes.
+_LINE = re.compile(r"([A-Z]{1,20}) (/(?:[!$&-;=?-Z_a-z~]++|%[0-9A-Fa-f]{2})*+) HTTP/1\.([01])")
+_LINE_SHAPE = re.compile(r"[A-Z]{1,20} [^ ]* HTTP/1\.[01]")
+# A name without blanks, a colon, and a value without control characters, on each line.
+_FIELDS = re.compile(r"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\x00-\x08\x0a-\x1f\x7f]*+(?:\r\n|\Z))*+")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+# A second one of these would leave open who is asked, or where the next request begins.
+_ONLY_ONCE = ("host", "content-length")
 
 
 class Asked(NamedTuple):
     method: str
     target: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # names in lower case; of a name that stands twice the last
     keep_alive: bool
+    minor: str  # of the version: "1", or "0" for those who know no chunks
+    body_bytes: int
 
 
 class Malformed(NamedTuple):
@@ -36,32 +42,56 @@ def read_request(head: bytes) -> Asked | Malformed:
     """The head of a request, without the empty line that ends it."""
     line, _, rest = head.decode("latin-1").partition("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in [field.partition(":") for field in rest.split("\r\n")]}
-    host = headers.get("host", "")
     match = _LINE.fullmatch(line)
-    if not match:
-        return Malformed("request line", line, host)
+    if match is None:
+        reason = "target" if _LINE_SHAPE.fullmatch(line) else "request line"
+        return Malformed(reason, line, headers.get("host", ""))
     method, target, minor = match.groups()
-    if not _TARGET.fullmatch(target):
-        return Malformed("target", line, host)
-    if rest and not _NAMES.fullmatch("".join(headers)):
-        return Malformed("header", line, host)
-    if minor == "1" and not host:
-        return Malformed("no Host header", line, host)
-    connection = headers.get("connection", "").lower()
-    keep_alive = connection == "keep-alive" if minor == "0" else connection != "close"
-    return Asked(method, target, headers, keep_alive)
+    wrong = _wrong_header(rest, headers, minor)
+    if wrong:
+        return Malformed(wrong, line, headers.get("host", ""))
+    return Asked(method, target, headers, _keep_alive(headers, minor), minor, int(headers.get("content-length", 0)))
 
 
-def write_head(answer: Answer, date: str, chunked: bool, keep_alive: bool) -> bytes:
+def _wrong_header(rest: str, headers: Mapping[str, str], minor: str) -> str:
+    """What is wrong with the headers; empty for nothing."""
+    if not _FIELDS.fullmatch(rest):
+        return "header"
+    if minor == "1" and not headers.get("host"):
+        return "no Host header"
+    if len(headers) <= rest.count("\r\n") and _repeated(rest):
+        return "header given twice"
+    return "" if _LENGTH.fullmatch(headers.get("content-length", "0")) else "Content-Length"
+
+
+def _repeated(rest: str) -> bool:
+    names = [field.partition(":")[0].lower() for field in rest.split("\r\n")]
+    return any(names.count(name) > 1 for name in _ONLY_ONCE)
+
+
+def _keep_alive(headers: Mapping[str, str], minor: str) -> bool:
+    """Whether another request may follow; none can be found behind a body in chunks, which nobody here reads."""
+    if "transfer-encoding" in headers:
+        return False
+    if "connection" not in headers:
+        return minor == "1"
+    wishes = {wish.strip() for wish in headers["connection"].lower().split(",")}
+    return "close" not in wishes and (minor == "1" or "keep-alive" in wishes)
+
+
+def write_head(answer: Answer, date: str, chunked: bool, asked: Asked | None) -> bytes:
+    """The head of an answer to a request; with None for one that could not be read."""
     fields = "".join([f"{name}: {value}\r\n" for name, value in answer.headers])
     if answer.type:
         fields += f"Content-Type: {answer.type}\r\n"
     if chunked:
         fields += "Transfer-Encoding: chunked\r\n"
-    elif answer.status not in (204, 304):
+    elif answer.status not in BODILESS and answer.manner is not Manner.ENDLESS:
         fields += f"Content-Length: {_length(answer)}\r\n"
-    if not keep_alive:
+    if asked is None or not asked.keep_alive:
         fields += "Connection: close\r\n"
+    elif asked.minor == "0":
+        fields += "Connection: keep-alive\r\n"
     reason = REASONS.get(answer.status, "")
     return f"HTTP/1.1 {answer.status} {reason}\r\nDate: {date}\r\nServer: tarrafa-web\r\n{fields}\r\n".encode("latin-1")
 

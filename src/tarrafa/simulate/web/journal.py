@@ -4,11 +4,14 @@ Counts are exact and kept by host; the single requests are kept up to a bound, t
 """
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tarrafa.simulate.web.plan import Host
 from tarrafa.simulate.web.robots import Robots
+
+# Event loops count in whole milliseconds, and a visitor's timer may end as much before ours.
+GRACE_SECONDS = 0.002
 
 
 class Visit(NamedTuple):
@@ -34,7 +37,8 @@ class Tally:
     robots_violations: int = 0
     malformed: int = 0
     in_flight: int = 0
-    earliest_seconds: float = field(default=float("-inf"))  # the next request is welcome from here on
+    last_end_seconds: float = float("-inf")
+    retry_seconds: float = float("-inf")  # the host asked to be left alone until here
 
     def public(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in _PUBLIC}
@@ -64,7 +68,7 @@ class Journal:
         tally = self._tally(host.origin)
         tally.requests += 1
         blame = ""
-        if now_seconds < tally.earliest_seconds:
+        if now_seconds < self._welcome_seconds(tally, host, path):
             tally.too_early += 1
             blame = "too early"
         if tally.in_flight and self.delay_of(host):
@@ -80,7 +84,9 @@ class Journal:
         tally = self._tally(host.origin)
         tally.in_flight = max(0, tally.in_flight - 1)
         tally.pages += visit.status == 200
-        tally.earliest_seconds = now_seconds + max(self.delay_of(host), retry_after_seconds)
+        tally.last_end_seconds = now_seconds
+        if retry_after_seconds:
+            tally.retry_seconds = max(tally.retry_seconds, now_seconds + retry_after_seconds)
         self._statuses[visit.status] += 1
         self._visits.append(visit)
 
@@ -90,6 +96,11 @@ class Journal:
         tally.malformed += 1
         self._statuses[visit.status] += 1
         self._visits.append(visit)
+
+    def _welcome_seconds(self, tally: Tally, host: Host, path: str) -> float:
+        """When the next request may come. Who asks for robots.txt need not know yet what delay it names."""
+        delay = self._delay_seconds if path == "/robots.txt" else self.delay_of(host)
+        return max(tally.last_end_seconds + delay, tally.retry_seconds) - GRACE_SECONDS
 
     def delay_of(self, host: Host) -> float:
         """The gap that the host wants between an answer's end and the next request."""

@@ -20,7 +20,7 @@ BLOCKS_A_PAGE = 4
 PARTNER_LINKS = 7  # of a block of links to other hosts; a page has two such blocks
 PARTNER_BLOCKS = 16
 OWN_LINKS = 3  # of a page without children
-TEXT_BYTES = 32
+TEXT_BYTES = 28
 BASE_PATH = "/base/dos/elos/"
 
 # How the same URL is written, and the share (of 256) of the links that are written so. None are relative in blocks.

@@ -6,12 +6,11 @@ answers in the same order.
 
 from tarrafa.clock import Clock
 from tarrafa.records import Failure, FailureKind, Page, Request, Timings
-from tarrafa.simulate.web.answers import Answer, Ask, Manner, Web
+from tarrafa.simulate.web.answers import DRIP_BYTES, DRIP_SECONDS, Answer, Ask, Manner, Web
 from tarrafa.simulate.web.dates import EPOCH_SECONDS, http_date
 from tarrafa.simulate.web.http import FALSE_LENGTH_BYTES
 from tarrafa.simulate.web.journal import Journal, Visit
 from tarrafa.simulate.web.plan import Host
-from tarrafa.simulate.web.server import DRIP_BYTES, DRIP_SECONDS
 
 CLIENT = "127.0.0.1"
 
@@ -32,6 +31,7 @@ class MemoryTransport:
         journal: Journal | None = None,
     ) -> None:
         self._web = web
+        self._port = f":{web.plan.port}"
         self._clock = clock
         self._opened = clock.monotonic()
         self._user_agent = user_agent
@@ -42,24 +42,32 @@ class MemoryTransport:
         self.journal = journal or Journal(web.robots)
 
     async def fetch(self, request: Request) -> Page | Failure:
-        authority, _, rest = request.url.removeprefix("http://").partition("/")
-        host = self._web.geography.find(authority)
         if not request.url.startswith("http://"):
             return Failure(request.url, FailureKind.URL, "the made-up web speaks http alone")
+        authority, _, rest = request.url.removeprefix("http://").partition("/")
+        host = self._web.geography.find(authority) if authority.endswith(self._port) else None
         if host is None:
             await self._clock.sleep(self._round_trip_seconds)
-            return Failure(request.url, FailureKind.REFUSED, f"nobody answers for {authority}")
-        return await self._visit(host, Request(request.url, request.headers), f"/{rest}")
+            return Failure(request.url, self._absence(authority), f"nobody answers for {authority}")
+        return await self._visit(host, request, f"/{rest}")
+
+    def _absence(self, authority: str) -> FailureKind:
+        """As over sockets: the server takes connections for all of 127.0.0.0/8, and drops those for nobody."""
+        if not authority.partition(":")[0][-1:].isdigit():
+            return FailureKind.NAME
+        is_heard = authority.startswith("127.") and authority.endswith(self._port)
+        return FailureKind.RESET if is_heard else FailureKind.REFUSED
 
     async def _visit(self, host: Host, request: Request, path: str) -> Page | Failure:
         begun, at = self._seconds(), self._clock.now()
         blame = self.journal.begin(host, path, self._user_agent, begun)
         headers = {name.lower(): value for name, value in request.headers}
         answer = self._web.answer(Ask(host, path, headers), int(begun * self._speed * 1000))
-        outcome = await self._receive(host, request.url, answer, at)
         visit = Visit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
-        self.journal.end(host, visit, self._seconds(), answer.retry_after_seconds)
-        return outcome
+        try:
+            return await self._receive(host, request.url, answer, at)
+        finally:
+            self.journal.end(host, visit, self._seconds(), answer.retry_after_seconds)
 
     async def _receive(self, host: Host, url: str, answer: Answer, at: float) -> Page | Failure:
         seconds = self._round_trip_seconds + answer.wait_seconds

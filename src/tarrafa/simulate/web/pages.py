@@ -6,7 +6,7 @@ links to its children, so that nothing is out of reach but what is meant to be.
 
 from collections.abc import Iterable
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from tarrafa.chance import draws
 from tarrafa.simulate.web import changes
@@ -176,7 +176,9 @@ class Pages:
     def dies_ms(self, host: Host, page: int) -> int | None:
         """When a page vanishes; only those without children do."""
         entry = self.entry(host, page)
-        return 1 + ((entry.kin * LIFE_MS) >> 32) if entry.leaf and entry.kin % 20 < 3 else None
+        if not entry.leaf or entry.kin % 20 >= 3:
+            return None
+        return changes.born_ms(host.size, page) + 1 + ((entry.kin * LIFE_MS) >> 32)
 
     def alive(self, host: Host, page: int, now_ms: int) -> bool:
         if now_ms <= 0:
@@ -202,20 +204,38 @@ class Pages:
         """When the text last changed; 0 for not since the web began. A copy changes with what it copies."""
         if now_ms <= 0:
             return 0
+        host, page = self.shown(host, page)
+        changed = changes.last_change(self.seed(host, page), self.interval_ms(host, page), now_ms)
+        return max(changed, changes.born_ms(host.size, page))
+
+    def shown(self, host: Host, page: int) -> tuple[Host, int]:
+        """Whose text a page shows: an exact copy what it copies, any other its own."""
         source = self.copy_of(host, page)
-        if source and source.exact:
-            host, page = source.host, source.page
-        return changes.last_change(self.seed(host, page), self.interval_ms(host, page), now_ms)
+        return (source.host, source.page) if source and source.exact else (host, page)
 
     def changed_ms(self, host: Host, page: int, now_ms: int) -> int:
         """When anything of the page last changed: its text, or the list of its children."""
         if now_ms <= 0:
             return 0
-        moments = [self.text_changed_ms(host, page, now_ms)]
+        moments = self._family_changes(host, page, now_ms)
+        return max(self.text_changed_ms(host, page, now_ms), changes.born_ms(host.size, page), *moments)
+
+    def _family_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+        """When children of the page appeared and vanished, up to now."""
         first = page * host.branching + 1
-        for child in range(first, min(first + host.branching, changes.size_at(host.size, now_ms))):
-            moments += [changes.born_ms(host.size, child), self.dies_ms(host, child) or 0]
-        return max(moment for moment in moments if moment <= now_ms)
+        children = range(first, min(first + host.branching, changes.size_at(host.size, now_ms)))
+        linked = [child for child in children if not self.orphan(host, child)]
+        moments = [changes.born_ms(host.size, child) for child in linked]
+        moments += [self.dies_ms(host, child) or 0 for child in linked]
+        return [moment for moment in moments if moment <= now_ms]
+
+    def all_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+        """Every change of a page after its birth up to now, in order: the last is `changed_ms`."""
+        born = changes.born_ms(host.size, page)
+        own = self.shown(host, page)
+        moments = set(changes.changes_until(self.seed(*own), self.interval_ms(*own), now_ms))
+        moments.update(self._family_changes(host, page, now_ms))
+        return sorted(moment for moment in moments if moment > born)
 
     def copy_of(self, host: Host, page: int) -> Copy | None:
         entry = self.entry(host, page)
@@ -239,6 +259,11 @@ def anchor(href: str, title: str, attributes: str = "") -> bytes:
 def escaped(href: str) -> str:
     """An href as it stands in an attribute."""
     return href.replace("&", "&amp;")
+
+
+def respelt(path: str) -> str:
+    """The path with each letter written as page paths write it: `%61` and `a` are the same letter."""
+    return quote(unquote(path), safe="/?&=~")
 
 
 def _slug(word: int, first: str, second: str, page: int) -> str:

@@ -26,6 +26,7 @@ FAULT_SHARE_PERCENT = 2
 LABEL_PREFIX = "tz--"
 SUFFIXES = ("com.br", "org.br", "gov.br", "com.br", "edu.br", "com", "org", "pt", "net.br", "com")
 CHARSETS = ("utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "iso-8859-1", "iso-8859-1", "windows-1252")
+NAME_MAX_CHARS = 253
 NEIGHBOURS = 64
 NEIGHBOURHOODS_MAX = 20_000
 AUTHORITIES_MAX = 200_000
@@ -267,5 +268,5 @@ _NUMBER_IN_NAME = re.compile(rf"(?:(?:blog|loja|m|news|wiki)(\d+)\.|www\.)?{LABE
 
 
 def _number_of_name(name: str) -> int | None:
-    match = _NUMBER_IN_NAME.fullmatch(name)
+    match = _NUMBER_IN_NAME.fullmatch(name) if len(name) <= NAME_MAX_CHARS else None
     return int(match[1] or match[2]) if match else None

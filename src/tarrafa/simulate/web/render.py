@@ -13,9 +13,9 @@ from tarrafa.simulate.web.faults import Fault
 from tarrafa.simulate.web.links import BASE_PATH, TEXT_BYTES, Links, Outline, written
 from tarrafa.simulate.web.pages import Entry, anchor, escaped
 from tarrafa.simulate.web.plan import Host
-from tarrafa.simulate.web.words import PASSAGES, TAIL_SIZE, passages, tail_word
+from tarrafa.simulate.web.words import PASSAGES, passages, tail_word
 
-PASSAGES_MIN, PASSAGES_SPREAD = 3, 9
+PASSAGES_MIN, PASSAGES_SPREAD = 4, 6
 KEYWORDS = 2
 STATIONERY_MAX = 20_000
 _DRAWN = struct.Struct(f"<I{PASSAGES_MIN + PASSAGES_SPREAD}H{KEYWORDS}H")
@@ -96,22 +96,21 @@ class Renderer:
         self, host: Host, page: int, entry: Entry, outline: Outline, text: list[bytes], changed: int, session: str
     ) -> bytes:
         paper = self._stationeries.get(host.number) or self._remember(host)
+        start, description, marks, heading, navigation, image, before, keywords, elsewhere, also, foot, end = paper
         title = entry.title.encode(host.charset)
         parent = self._pages.entry(host, (page - 1) // host.branching if page else 0)
-        day_changed = day(modified_seconds(entry.rate, changed) // 86_400)
-        parts = [paper.start, title, paper.description, title, paper.marks]
+        parts = [start, title, description, title, marks]
         if entry.marked or entry.copies:
             parts.append(self._marks(host, page, entry))
-        parts += [paper.heading, title, paper.navigation, parent.absolute(host), entry.absolute(host)]
-        parts += [paper.image, b"%d" % (page % 97), paper.text, text[0]]
-        parts += self._inner_links(host, page, entry, outline, session)
-        parts += text[1:]
-        parts.append(paper.elsewhere)
-        parts += [partners.html for partners in outline.partners]
-        parts += self._odd_links(host, outline) if outline.kin or outline.dead else ()
-        parts.append(paper.also)
-        parts += [anchor(host.origin + escaped(path), path[1:6]) for path in outline.special]
-        parts += [paper.foot, day_changed.encode(), paper.end]
+        parts += (heading, title, navigation, parent.absolute(host), entry.absolute(host), image, b"%d" % (page % 97))
+        parts += (before, text[0], *self._inner_links(host, page, entry, outline, session), *text[1:-1])
+        parts += (keywords, text[-1], elsewhere, *[partners.html for partners in outline.partners])
+        if outline.kin or outline.dead:
+            parts += self._odd_links(host, outline)
+        parts.append(also)
+        if outline.special:
+            parts += [anchor(host.origin + escaped(path), path[1:6]) for path in outline.special]
+        parts += (foot, day(modified_seconds(entry.rate, changed) // 86_400), end)
         return b"".join(parts)
 
     def _remember(self, host: Host) -> Stationery:
@@ -144,14 +143,12 @@ class Renderer:
         count = PASSAGES_MIN + first % PASSAGES_SPREAD
         if salt:
             word = draws(f"{salt}/rewritten", 1)[0]
-            numbers[word % count] = word >> 16
+            # Always another one than stood there first.
+            numbers[word % count] += 1 + (word >> 16) % (PASSAGES - 1)
         pool = passages(host.language, topic, host.charset)
-        rare = (
-            f"{tail_word(host.language, numbers[-1] % TAIL_SIZE)}, {tail_word(host.language, numbers[-2] % TAIL_SIZE)}"
-        )
         text = [pool[number % PASSAGES] for number in numbers[:count]]
-        paper = self._stationeries.get(host.number) or self._remember(host)
-        text += (paper.keywords, rare.encode(host.charset))
+        rare = f"{tail_word(host.language, numbers[-1])}, {tail_word(host.language, numbers[-2])}"
+        text.append(rare.encode(host.charset))
         return text
 
     def _inner_links(self, host: Host, page: int, entry: Entry, outline: Outline, session: str) -> list[bytes]:

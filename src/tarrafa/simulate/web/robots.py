@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from tarrafa.simulate.web.faults import NOTHING_ALLOWED, Fault
-from tarrafa.simulate.web.pages import Pages
+from tarrafa.simulate.web.pages import Pages, respelt
 from tarrafa.simulate.web.plan import Host
 
 OTHER_AGENT = "badbot"
@@ -82,14 +82,16 @@ class Robots:
         if OTHER_AGENT in user_agent.lower() and self.readable(host):
             return False
         rules = self.rules(host)
-        return not rules or allowed_by(rules, path)
+        return not rules or allowed_by(rules, respelt(path) if "%" in path else path)
 
     def readable(self, host: Host) -> bool:
         """Whether the host has a robots.txt that can be read."""
         return host.robots_file and not host.faults & (NOTHING_ALLOWED | {Fault.ROBOTS_FORBIDDEN})
 
     def text(self, host: Host) -> bytes:
-        lines = [f"# {host.name}", "User-agent: *", *map(str, self.rules(host))]
+        # Without a rule between them, the two user agents would be one group, and all be shut out.
+        rules = [str(rule) for rule in self.rules(host)] or ["Disallow:"]
+        lines = [f"# {host.name}", "User-agent: *", *rules]
         if host.crawl_delay_seconds:
             lines.append(f"Crawl-delay: {host.crawl_delay_seconds}")
         lines += ["", f"User-agent: {OTHER_AGENT}", "Disallow: /", ""]

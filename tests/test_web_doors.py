@@ -1,0 +1,106 @@
+"""One web, two doors: the transport of real connections and the one in memory bring the same records."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tarrafa.configuration import Crawl, Fetch
+from tarrafa.fetch import CurlTransport, TableResolver
+from tarrafa.records import Failure, FailureKind, Page, Request
+from tarrafa.simulate.web import Fault, MemoryTransport, Plan, Web, open_server, parse_faults
+from webs import AGENT, InstantClock, hosts_of
+
+LIMITS = Fetch(timeout_seconds=60.0, body_limit_bytes=400_000)
+OWN = Crawl(user_agent=AGENT, allow_private=True)
+GZIP = (("Accept-Encoding", "gzip"),)  # which the other one always sends
+# How an answer is framed is the business of the wire alone.
+FRAMING = {"date", "server", "content-length", "transfer-encoding", "connection"}
+# Those that make nobody wait.
+FAULTS = parse_faults("hostile") - {Fault.HANG, Fault.SLOW, Fault.DRIP}
+
+
+def told(outcome: Page | Failure) -> object:
+    if isinstance(outcome, Failure):
+        return outcome.kind
+    headers = sorted((name.lower(), value) for name, value in outcome.headers if name.lower() not in FRAMING)
+    return outcome.status, headers, outcome.truncated, outcome.address, outcome.body
+
+
+def urls_of(web: Web) -> list[str]:
+    others = [
+        "/robots.txt",
+        "/sitemap.xml",
+        "/ir/p1",
+        "/ir/x1",
+        "/ir/c1",
+        "/ir/l1",
+        "/antigo/2",
+        "/doc/1.pdf",
+        "/img/1.png",
+    ]
+    snares = [
+        "/fluxo/1",
+        "/curto/1",
+        "/longo/1",
+        "/falso/1",
+        "/bomba/1",
+        "/calendario/2026/1",
+        "/eco/",
+        "/filtro?cor=1",
+    ]
+    return [
+        host.origin + path
+        for host in hosts_of(web)
+        for path in (*(web.pages.entry(host, page).path for page in range(min(host.size, 4))), *others, *snares)
+    ]
+
+
+async def compare(plan: Plan, resolver_of_names: bool) -> list[object]:
+    """Ask both for the same, in the same order; what they said."""
+    async with open_server(replace(plan, port=0)) as server:
+        web = Web(server.web.plan)
+        table = {host.name: (host.address,) for host in hosts_of(web)}
+        curl = CurlTransport(LIMITS, OWN, TableResolver(table) if resolver_of_names else None)
+        memory = MemoryTransport(web, InstantClock(), user_agent=AGENT, body_limit_bytes=LIMITS.body_limit_bytes)
+        found = []
+        for url in urls_of(web):
+            over_sockets, from_memory = await curl.fetch(Request(url)), await memory.fetch(Request(url, GZIP))
+            assert told(over_sockets) == told(from_memory), url
+            found.append(told(from_memory))
+        one, other = server.journal.report(), memory.journal.report()
+        assert one["by_host"] == other["by_host"]
+        assert one["statuses"] == other["statuses"]
+        assert one["malformed"] == 0
+        return found
+
+
+def test_both_doors_of_a_hostile_web_bring_the_same() -> None:
+    found = asyncio.run(compare(Plan(hosts=16, pages=120, rng_seed=41, faults=FAULTS), resolver_of_names=False))
+    assert FailureKind.RESET in found
+    assert {answer[0] for answer in found if isinstance(answer, tuple)} >= {200, 301, 302, 403, 404, 410, 429, 500}
+
+
+def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
+    found = asyncio.run(compare(Plan(hosts=6, pages=30, rng_seed=42, names=True), resolver_of_names=True))
+    assert all(isinstance(answer, tuple) for answer in found)
+
+
+@pytest.mark.parametrize(
+    ("authority", "kind"),
+    [
+        ("127.0.0.2:{port}", FailureKind.TIMEOUT),  # it hangs
+        ("127.250.3.9:{port}", FailureKind.RESET),  # nobody has this address
+        ("127.0.0.1:1", FailureKind.REFUSED),  # nobody listens there
+        ("www.tz--nobody7.org:{port}", FailureKind.NAME),
+    ],
+)
+def test_both_doors_fail_alike_where_nobody_answers(authority: str, kind: FailureKind) -> None:
+    async def story() -> list[Page | Failure]:
+        async with open_server(Plan(hosts=2, pages=4, port=0, faults=frozenset({Fault.HANG}))) as server:
+            web = Web(server.web.plan)
+            request = Request(f"http://{authority.format(port=web.plan.port)}/")
+            curl = CurlTransport(replace(LIMITS, timeout_seconds=0.5), OWN, TableResolver({}))
+            return [await curl.fetch(request), await MemoryTransport(web, InstantClock()).fetch(request)]
+
+    assert [told(outcome) for outcome in asyncio.run(story())] == [kind, kind]

@@ -1,0 +1,101 @@
+"""The same seed gives the same bytes, on every machine, in every process, in every version that keeps this file.
+
+To see what the digests have become after a change that was meant: `python tests/test_web_golden.py`.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+from tarrafa.simulate.web import Plan, Truth, Web, files, parse_faults, traps
+from tarrafa.simulate.web.changes import DAY_MS
+from webs import get, hosts_of, pages_of
+
+PLAN = Plan(hosts=60, pages=3_000, rng_seed=1, port=8800)
+
+GOLDEN = {
+    "sizes": "1c48c2da9603730b",
+    "hosts": "a1aa1ab07f1ce276",
+    "front page": "08c6597afb8027e2",
+    "names": "6641f3e71e93e493",
+    "robots.txt": "a7e1b62696c54536",
+    "sitemaps": "967ffc3da685a98f",
+    "image": "4338982673a3e2b4",
+    "PDF": "41bb00c7b978422f",
+    "pages": "9760d6ac6836c282",
+    "headers": "ec7a395a6be1ac98",
+    "pages of day 30": "2037d26bab4450c9",
+    "hostile pages": "bf805096619ef7ea",
+    "hostile faults": "1a0774fad3e463b4",
+    "traps": "0144811ffab8bb14",
+    "truth of day 9": "f05740815ec01ee0",
+    "utf-8": "91a85ef4c36635bb",
+    "windows-1252": "d9f53d8221b8f489",
+    "iso-8859-1": "df7ab3369ae0b948",
+}
+
+
+def digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def digests(plan: Plan = PLAN) -> dict[str, str]:
+    """By what they are of. Nothing compressed: what a compressor makes of the same bytes is its own business."""
+    web = Web(plan)
+    hosts, pages = hosts_of(web), list(pages_of(web))
+    hostile = Web(replace(plan, faults=parse_faults("hostile")))
+    found = {
+        "sizes": repr(web.geography.sizes).encode(),
+        "hosts": repr(hosts).encode(),
+        "front page": get(web, hosts[0], 0).body,
+        "names": get(Web(replace(plan, names=True)), hosts[0], 0).body,
+        "robots.txt": b"".join(get(web, host, "/robots.txt").body for host in hosts),
+        "sitemaps": b"".join(get(web, host, "/sitemap.xml").body for host in hosts),
+        "image": files.png(5),
+        "PDF": get(web, hosts[1], "/doc/5.pdf").body,
+        "pages": b"".join(get(web, host, page).body for host, page in pages[::50]),
+        "headers": repr([get(web, host, page).headers for host, page in pages[::50]]).encode(),
+        "pages of day 30": b"".join(get(web, host, page, 30 * DAY_MS).body for host, page in pages[::100]),
+        "hostile pages": b"".join(get(hostile, host, 0).body for host in hosts_of(hostile)),
+        "hostile faults": repr([sorted(host.faults) for host in hosts_of(hostile)]).encode(),
+        "traps": b"".join(traps.page(host, "/calendario/2026/3") or b"" for host in hosts_of(hostile)),
+        "truth of day 9": Truth(Web(replace(plan, hosts=20, pages=300)), 9 * DAY_MS).document(),
+    }
+    charsets = {host.charset: get(web, host, 1).body for host in reversed(hosts) if host.size > 1}
+    return {name: digest(body) for name, body in {**found, **charsets}.items()}
+
+
+def test_bytes_are_these_on_every_machine() -> None:
+    assert digests() == GOLDEN
+
+
+def test_bytes_do_not_depend_on_the_process_its_hash_seed_its_language_or_its_time_zone() -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "LC_ALL": "C", "TZ": "Asia/Tokyo", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == GOLDEN
+
+
+def test_another_seed_gives_another_web() -> None:
+    other = digests(replace(PLAN, rng_seed=2))
+    assert {name for name in GOLDEN if other[name] == GOLDEN[name]} <= {"image", "traps"}
+
+
+def test_asking_in_another_order_gives_the_same_bytes() -> None:
+    one, other = Web(PLAN), Web(PLAN)
+    pages = list(pages_of(one))[::60]
+    forward = [get(one, host, page).body for host, page in pages]
+    backward = [get(other, host, page).body for host, page in reversed(pages)]
+    assert forward == backward[::-1]
+
+
+def test_digests_tell_of_what_they_are() -> None:
+    """A digest of nothing would always be right."""
+    assert digest(b"") not in GOLDEN.values()
+    assert len(set(GOLDEN.values())) == len(GOLDEN)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(digests(), indent=4) + "\n")
