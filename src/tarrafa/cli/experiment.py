@@ -1,19 +1,36 @@
 """`tarrafa experiment`: what the papers claim, computed or measured again."""
 
+import json
+import shutil
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.errors import InputError
 from tarrafa.experiment import Costs, table
 from tarrafa.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
 
 EXAMPLES = [
     ("tarrafa experiment cost-model", "Table 2 of the VEUNIQ paper, computed from its equations"),
     ("tarrafa experiment cost-model --json", "the same for a program, with all digits"),
+    ("tarrafa experiment uniqueness", "VEUNIQ and DRUM up to three million URLs, in about a minute"),
+    (
+        "tarrafa experiment uniqueness --known 350000000 --dir growth --out figures",
+        "the papers' size: hours, and goes on where it was stopped",
+    ),
+    ("tarrafa experiment parameters", "what the sizes of blocks and batches do: a small study, in about a minute"),
+    ("tarrafa experiment parameters --known 20000000", "a larger one"),
 ]
+
+_KNOWN = 3_000_000
+_KNOWN_STUDIED = 1_000_000
+_KNOWN_STUDIED_MIN = 2_000
 
 
 def cost_model(
@@ -41,3 +58,117 @@ def _table(cells: list[Costs]) -> Table:
         overheads = [overhead for cell in costs for overhead in (printed(cell.drum), printed(cell.veuniq))]
         found.add_row(f"{urls / GIGA:g}", f"{PRINTED_BLOCKS[row]:,}", *overheads)
     return found
+
+
+def uniqueness(
+    context: typer.Context,
+    known: Annotated[
+        int, typer.Option(min=1, metavar="N", help="grow to so many URLs; the papers go to 350000000")
+    ] = _KNOWN,
+    engines: Annotated[str, typer.Option(metavar="NAMES", help="engines, with commas between")] = "veuniq,drum",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="keep the repositories here, and go on from what is there"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="write the measurements, tables and plots here")
+    ] = None,
+    cycle_urls: Annotated[
+        int, typer.Option(min=10, metavar="N", help="URLs in a cycle, a tenth of them collected")
+    ] = 1_000_000,
+    fresh: Annotated[
+        float, typer.Option(min=0.01, max=1, metavar="SHARE", help="share of extracted URLs that are fresh")
+    ] = 0.17,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
+    from tarrafa.experiment import papers, plots
+    from tarrafa.experiment.engines import chosen
+    from tarrafa.experiment.uniqueness import Settings, grow
+
+    configured(context, {})
+    names = chosen(engines)
+    if out is not None:
+        plots.check_installed()
+    settings = Settings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh)
+    with _place(folder) as place:
+        rows = grow(names, known, Path(place), settings, _tell)
+        found = papers.marks([row for row in rows if row.engine in names])
+        if out is not None:
+            _write_uniqueness(rows, found, Path(place), out)
+    report = {"marks": [mark._asdict() for mark in found], "verdict": papers.verdict(found)}
+    if as_json:
+        show_json(report)
+        return
+    console().print(_marks_table(found))
+    console().print(report["verdict"])
+
+
+def _place(folder: Path | None) -> AbstractContextManager[Any]:
+    """The folder to work in; one that nobody named is removed at the end."""
+    return tempfile.TemporaryDirectory(prefix="tarrafa-experiment-") if folder is None else nullcontext(folder)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _write_uniqueness(rows: Any, found: Any, place: Path, out: Path) -> None:
+    from tarrafa.experiment import papers, plots
+    from tarrafa.experiment.uniqueness import GROWTH
+
+    out.mkdir(parents=True, exist_ok=True)
+    if (place / GROWTH).resolve() != (out / GROWTH).resolve():
+        shutil.copyfile(place / GROWTH, out / GROWTH)
+    report = {"marks": [mark._asdict() for mark in found], "verdict": papers.verdict(found)}
+    (out / "growth.json").write_text(json.dumps(report, indent=2) + "\n")
+    (out / "growth.md").write_text(papers.page(found))
+    plots.draw(rows, out)
+
+
+def _marks_table(found: Any) -> Table:
+    from tarrafa.experiment import papers
+
+    title = "A cycle, and a crawl with it, as the repository grows"
+    shown = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for head in papers.HEADS:
+        shown.add_column(head, justify="right")
+    for mark in found:
+        shown.add_row(*papers.cells(mark))
+    return shown
+
+
+def parameters(
+    context: typer.Context,
+    known: Annotated[int, typer.Option(min=1, metavar="N", help="size of each repository, in URLs")] = _KNOWN_STUDIED,
+    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="where temporary folders go")] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Measure what the size of blocks, of batches and the ratio of runs do to the cost of VEUNIQ."""
+    from tarrafa.experiment.parameters import study
+
+    configured(context, {})
+    if known < _KNOWN_STUDIED_MIN:
+        raise InputError(f"--known must be at least {_KNOWN_STUDIED_MIN}, so that there are blocks to compare")
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder} is not a folder")
+    effects = study(known, _tell, folder)
+    if as_json:
+        show_json({"effects": [{**effect._asdict(), "point": asdict(effect.point)} for effect in effects]})
+        return
+    console().print(_effects_table(effects))
+
+
+def _effects_table(effects: Any) -> Table:
+    title = "Cost of a million URLs"
+    shown = Table("varied", box=None, pad_edge=False, title=title, title_justify="left")
+    for head in ("value", "blocks", "CPU s", "wall s", "moved MB", "bytes/URL"):
+        shown.add_column(head, justify="right")
+    for effect in effects:
+        figures = (f"{effect.cpu_seconds:.2f}", f"{effect.wall_seconds:.2f}", f"{effect.moved_bytes / 1e6:.0f}")
+        value = f"{getattr(effect.point, effect.varied):,}"
+        shown.add_row(effect.varied, value, str(effect.blocks), *figures, f"{effect.bytes_per_url:.1f}")
+    return shown
+
+
+COMMANDS = {"cost-model": cost_model, "uniqueness": uniqueness, "parameters": parameters}

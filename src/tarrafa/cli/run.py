@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tarrafa import __version__
-from tarrafa.cli import config, demo, experiment, fetch, web
+from tarrafa.cli import config, demo, experiment, fetch, repository, web
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
@@ -62,18 +62,24 @@ def tarrafa(
 for _name, _module in COMMANDS.items():
     app.command(_name, epilog=examples(_module.EXAMPLES))(_module.command)
 
-_experiments = typer.Typer(rich_markup_mode="rich")
+
+def _add_group(name: str, text: str, module: Any) -> None:
+    """Commands that belong together, `tarrafa NAME COMMAND`; without a command the group shows its help."""
+    group = typer.Typer(rich_markup_mode="rich")
+
+    @group.callback(invoke_without_command=True, help=text, epilog=examples(module.EXAMPLES))
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+
+    for command_name, command in module.COMMANDS.items():
+        lines = [line for line in module.EXAMPLES if line[0].startswith(f"tarrafa {name} {command_name}")]
+        group.command(command_name, epilog=examples(lines))(command)
+    app.add_typer(group, name=name)
 
 
-@_experiments.callback(invoke_without_command=True, epilog=examples(experiment.EXAMPLES))
-def _experiment(context: typer.Context) -> None:
-    """Compute or measure again what the papers claim."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-_experiments.command("cost-model", epilog=examples(experiment.EXAMPLES))(experiment.cost_model)
-app.add_typer(_experiments, name="experiment")
+_add_group("repository", "Show what is known of the URLs of a crawl.", repository)
+_add_group("experiment", "Compute or measure again what the papers claim.", experiment)
 
 
 def main() -> NoReturn:

@@ -1,12 +1,12 @@
 """What verifying URLs costs in bytes read and written: equations 1 to 3 of the VEUNIQ paper, and its Table 2.
 
-The unit is the overhead α: how many times the bytes of the URLs under verification go to or come from the disk. The paper
-leaves open what its table leans on, and it comes out to the digit with this:
+The unit is the overhead α: how many times the bytes of the URLs under verification go to or come from the disk. The
+paper leaves open what its table leans on, and it comes out to the digit with this:
 
 - a gigabyte of memory is 2**30 bytes, a giga-URL is 10**9;
 - β, the share of URLs that belong to another block, is 0.3 (the text says about 0.2);
-- N starts at DRUM's k for the same memory, in every column, and is multiplied by 1 + ln(n / 3 Gb) at each row from 30 on:
-  the column N shows the values for 2 GB alone, and the text says that N grows with ln(n);
+- N starts at DRUM's k for the same memory, in every column, and is multiplied by 1 + ln(n / 3 Gb) at each row from 30
+  on: the column N shows the values for 2 GB alone, and the text says that N grows with ln(n);
 - the figures were rounded twice, to three digits and then to two.
 """
 

@@ -4,6 +4,7 @@ A block is a range of host hashes and is only ever split, so the part that was w
 others, all that waits for each of its halves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +32,9 @@ class Waiting:
     priority: NDArray[np.uint16]
     links: NDArray[np.uint16]
     visit: NDArray[np.int64]  # place in visits; -1 for a URL that was only extracted
-    text: NDArray[np.int64]  # place in urls
+    text: NDArray[np.int64]  # place in the sources, counted through
     visits: NDArray[np.void]
-    urls: list[str]
+    sources: tuple[Sequence[str], ...]  # URLs, which are taken from here only when they are needed
 
     def __len__(self) -> int:
         return len(self.hosts)
@@ -47,12 +48,34 @@ class Waiting:
             self.visit[places],
             self.text[places],
             self.visits,
-            self.urls,
+            self.sources,
         )
 
     def texts(self) -> list[str]:
-        urls = self.urls
-        return [urls[place] for place in self.text.tolist()]
+        if len(self.sources) == 1:
+            urls = self.sources[0]
+            return [urls[place] for place in self.text.tolist()]
+        found, start = np.empty(len(self), object), 0
+        for urls in self.sources:
+            here = np.flatnonzero((self.text >= start) & (self.text < start + len(urls)))
+            found[here] = [urls[place] for place in (self.text[here] - start).tolist()]
+            start += len(urls)
+        texts: list[str] = found.tolist()
+        return texts
+
+
+class Slices(Sequence[str]):
+    """URLs that stand one after the other in a text, cut out when they are asked for."""
+
+    def __init__(self, text: bytes, ends: list[int]) -> None:
+        self._text = text
+        self._edges = [0, *ends]
+
+    def __len__(self) -> int:
+        return len(self._edges) - 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._text[self._edges[place] : self._edges[place + 1]].decode("ascii")
 
 
 def offered(batch: Batch, seed: int) -> Waiting:
@@ -67,7 +90,7 @@ def offered(batch: Batch, seed: int) -> Waiting:
     visit[:count] = np.arange(count)
     priority, links = np.full(total, PRIORITY_MAX, np.uint16), np.zeros(total, np.uint16)
     priority[count:], links[count:] = extracted.priority, extracted.links
-    return Waiting(keys.hosts, keys.fingerprints, priority, links, visit, np.arange(total), visits, urls)
+    return Waiting(keys.hosts, keys.fingerprints, priority, links, visit, np.arange(total), visits, (urls,))
 
 
 def joined(parts: list[Waiting]) -> Waiting:
@@ -78,7 +101,7 @@ def joined(parts: list[Waiting]) -> Waiting:
         visits.append(np.where(part.visit < 0, _NO_VISIT, part.visit + visit_start))
         texts.append(part.text + text_start)
         visit_start += len(part.visits)
-        text_start += len(part.urls)
+        text_start += sum(map(len, part.sources))
     return Waiting(
         np.concatenate([part.hosts for part in parts]),
         np.concatenate([part.fingerprints for part in parts]),
@@ -87,7 +110,7 @@ def joined(parts: list[Waiting]) -> Waiting:
         np.concatenate(visits),
         np.concatenate(texts),
         np.concatenate([part.visits for part in parts]),
-        [url for part in parts for url in part.urls],
+        tuple(source for part in parts for source in part.sources),
     )
 
 
@@ -128,9 +151,8 @@ def unpack_part(data: bytes) -> Waiting:
     hosts, fingerprints, priority, links, lengths, places, visits = columns
     visit = np.full(count, _NO_VISIT, np.int64)
     visit[places] = np.arange(visit_count)
-    text, ends = data[at:].decode("ascii"), np.cumsum(lengths, dtype=np.int64).tolist()
-    urls = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return Waiting(hosts, fingerprints, priority, links, visit, np.arange(count), visits, urls)
+    urls = Slices(data[at:], np.cumsum(lengths, dtype=np.int64).tolist())
+    return Waiting(hosts, fingerprints, priority, links, visit, np.arange(count), visits, (urls,))
 
 
 def within(waiting: Waiting, first: int, end: int) -> Waiting:

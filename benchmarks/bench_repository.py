@@ -1,0 +1,203 @@
+"""What a cycle of a million URLs costs: every engine on the same batches in the same run, at a given size.
+
+Each engine grows to the size by cycles, as in a crawl, and then steady cycles are measured, the engines one after the
+other in each. CPU is that of the whole process, and what an engine does in the background is waited for and charged to
+it. Bytes read and written are those of read and write calls (`rchar`, `wchar`): what a mapped file moves is not
+counted. Memory is what the process takes without any engine, and what the engine added to it at its highest. Disk is
+what the engine's files occupy.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tarrafa.errors import InputError, TarrafaError
+from tarrafa.experiment import engines
+from tarrafa.experiment.measure import Cost, disk_bytes, measured, rss_bytes
+from tarrafa.experiment.stream import Shape, Stream
+from tarrafa.verify import Batch, Repository
+
+SEED = 1
+KNOWN = 10_000_000
+CYCLES = 4
+CYCLE_URLS = 1_000_000
+DEFAULT_ENGINES = "veuniq,drum"
+# More than engines were seen to take, so that a full disk does not end a long run.
+DISK_BYTES_PER_URL = {"lmdb": 700}
+DISK_BYTES_PER_URL_OTHERS = 200
+
+
+@dataclass(slots=True)
+class Contestant:
+    name: str
+    folder: Path
+    repository: Repository
+    held_bytes: int = 0  # memory that its cycles left behind
+    peak_bytes: int = 0
+    costs: list[Cost] = field(default_factory=list)  # of the measured cycles
+
+    def run(self, batch: Batch, counted: bool) -> None:
+        cost = measured(lambda: self.repository.cycle(batch))
+        self.peak_bytes = max(self.peak_bytes, self.held_bytes + cost.peak_bytes)
+        self.held_bytes = max(0, self.held_bytes + cost.held_bytes)
+        if counted:
+            self.costs.append(cost)
+
+    def report(self, base_bytes: int) -> dict[str, Any]:
+        known, count = self.repository.counts().known, len(self.costs)
+        return {
+            "engine": self.name,
+            "known": known,
+            "cpu_seconds": round(statistics.median(cost.cpu_seconds for cost in self.costs), 3),
+            "wall_seconds": round(statistics.median(cost.wall_seconds for cost in self.costs), 3),
+            "read_bytes": sum(cost.read_bytes for cost in self.costs) // count,
+            "written_bytes": sum(cost.written_bytes for cost in self.costs) // count,
+            "peak_rss_bytes": base_bytes + self.peak_bytes,
+            "bytes_per_url": round(disk_bytes(self.folder) / known, 1),
+            "cpu_seconds_mean": round(statistics.fmean(cost.cpu_seconds for cost in self.costs), 3),
+            "wall_seconds_mean": round(statistics.fmean(cost.wall_seconds for cost in self.costs), 3),
+            "cycles": count,
+        }
+
+
+def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:
+    stream = Stream(SEED, shape_of(known, cycle_urls))
+    base_bytes = rss_bytes()
+    contestants = [Contestant(name, folder / name, engines.opened(name, folder / name, SEED)) for name in names]
+    try:
+        while stream.expected_known < known:
+            run_cycle(stream, contestants, counted=False)
+        for _ in range(cycles):
+            run_cycle(stream, contestants, counted=True)
+        return [each.report(base_bytes) | {"cycle_urls": cycle_urls} for each in contestants]
+    finally:
+        for each in contestants:
+            each.repository.close()
+
+
+def shape_of(known: int, cycle_urls: int) -> Shape:
+    """A tenth of a cycle is collected; until the size is reached all that is extracted is fresh."""
+    collected = cycle_urls // 10
+    return Shape(
+        collected,
+        cycle_urls - collected,
+        young_known=known,
+        young_fresh_share=1.0,
+        first_hosts_count=max(10, cycle_urls // 200),
+    )
+
+
+def run_cycle(stream: Stream, contestants: list[Contestant], counted: bool) -> None:
+    batch = stream.batch(stream.next_number)
+    for each in contestants:
+        each.run(batch, counted)
+    kind = "measured" if counted else "filling"
+    print(f"{kind}: cycle {batch.number}, {stream.expected_known:,} URLs offered", file=sys.stderr, flush=True)
+
+
+def check_disk(folder: Path, names: list[str], known: int, cycles: int, cycle_urls: int) -> None:
+    per_url = sum(DISK_BYTES_PER_URL.get(name, DISK_BYTES_PER_URL_OTHERS) for name in names)
+    needed = (known + cycles * cycle_urls) * per_url
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise InputError(
+            f"this may take {needed / 1e9:.1f} GB in {folder}, where {free / 1e9:.1f} GB are free; use --dir"
+        )
+
+
+COLUMNS = (
+    "engine",
+    "known",
+    "CPU s",
+    "mean",
+    "wall s",
+    "mean",
+    "read MB",
+    "written MB",
+    "peak MB",
+    "bytes/URL",
+    "ratio",
+)
+
+
+def show(reports: list[dict[str, Any]]) -> None:
+    """A table; the ratio is that of CPU to VEUNIQ's."""
+    ours = next((report["cpu_seconds"] for report in reports if report["engine"] == "veuniq"), None)
+    for line in [COLUMNS, *(line_of(report, ours) for report in reports)]:
+        print(f"{line[0]:12}" + "".join(f"{cell:>12}" for cell in line[1:]))
+
+
+def line_of(report: dict[str, Any], ours: float | None) -> tuple[str, ...]:
+    seconds = ("cpu_seconds", "cpu_seconds_mean", "wall_seconds", "wall_seconds_mean")
+    megabytes = ("read_bytes", "written_bytes", "peak_rss_bytes")
+    return (
+        report["engine"],
+        f"{report['known']:,}",
+        *(f"{report[key]:.2f}" for key in seconds),
+        *(f"{report[key] / 1e6:.0f}" for key in megabytes),
+        f"{report['bytes_per_url']:.1f}",
+        f"{report['cpu_seconds'] / ours:.1f}" if ours else "",
+    )
+
+
+def at_least(lowest: int) -> Any:
+    def number(text: str) -> int:
+        value = int(text)
+        if value < lowest:
+            raise argparse.ArgumentTypeError(f"must be at least {lowest}")
+        return value
+
+    return number
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--known", type=at_least(1), default=KNOWN, metavar="N", help=f"URLs that are known ({KNOWN:,})"
+    )
+    parser.add_argument("--engines", default=DEFAULT_ENGINES, metavar="A,B", help=f"which ({DEFAULT_ENGINES})")
+    parser.add_argument("--cycles", type=at_least(1), default=CYCLES, metavar="C", help=f"cycles to measure ({CYCLES})")
+    parser.add_argument(
+        "--cycle-urls", type=at_least(10), default=CYCLE_URLS, metavar="N", help=f"URLs in a cycle ({CYCLE_URLS:,})"
+    )
+    parser.add_argument("--dir", type=Path, metavar="D", help="where the temporary folder goes (the system's place)")
+    parser.add_argument("--json", action="store_true", help="print one JSON line for each engine")
+    return parser.parse_args()
+
+
+def run(given: argparse.Namespace) -> None:
+    names = engines.chosen(given.engines)
+    if given.dir is not None and not given.dir.is_dir():
+        raise InputError(f"{given.dir} is not a folder")
+    with tempfile.TemporaryDirectory(prefix="tarrafa-bench-", dir=given.dir) as place:
+        check_disk(Path(place), names, given.known, given.cycles, given.cycle_urls)
+        reports = measure(names, given.known, given.cycles, given.cycle_urls, Path(place))
+    if not given.json:
+        show(reports)
+        return
+    for report in reports:
+        print(json.dumps(report))
+
+
+def main() -> int:
+    try:
+        run(parsed())
+    except TarrafaError as error:
+        print(f"bench_repository: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"bench_repository: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

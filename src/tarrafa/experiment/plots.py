@@ -1,0 +1,60 @@
+"""The growth of the repository as a picture, PNG and SVG. Needs matplotlib, from the extra `plots`."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from tarrafa.errors import InputError
+from tarrafa.experiment.papers import MARKS, MILLION, TABLE_3, TABLE_4_3
+from tarrafa.experiment.uniqueness import Row, curve
+
+KINDS = ("png", "svg")
+_DOTS_PER_INCH = 120
+_COLOURS = {"veuniq": "tab:blue", "drum": "tab:orange"}
+
+
+def check_installed() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("plots need matplotlib: pip install 'tarrafa[plots]'")
+
+
+def draw(rows: list[Row], folder: Path) -> list[Path]:
+    """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
+    check_installed()
+    # A figure of its own, without pyplot: no window system is asked, and nothing is left behind in the process.
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "tarrafa"}):
+        figure = Figure(figsize=(11, 4.5), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_ours(left, rows)
+        _draw_beside_papers(right, rows)
+        paths = [folder / f"growth.{kind}" for kind in KINDS]
+        figure.savefig(paths[0], dpi=_DOTS_PER_INCH)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths
+
+
+def _draw_ours(axes: Any, rows: list[Row]) -> None:
+    for engine in dict.fromkeys(row.engine for row in rows):
+        mine = [row for row in rows if row.engine == engine and row.cpu_seconds is not None]
+        millions = [row.known / MILLION for row in mine]
+        axes.plot(millions, [row.cpu_seconds for row in mine], ".", markersize=2, alpha=0.3, color=_COLOURS.get(engine))
+        median = curve(rows, engine, wall=False)
+        axes.plot([known / MILLION for known in median.known], median.seconds, label=engine, color=_COLOURS.get(engine))
+    axes.set(title="Each cycle, and the median of the last ones", ylabel="CPU-seconds", xlabel="known URLs (millions)")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+def _draw_beside_papers(axes: Any, rows: list[Row]) -> None:
+    for engine in dict.fromkeys(row.engine for row in rows):
+        ours = curve(rows, engine)
+        axes.plot([known / MILLION for known in ours.known], ours.seconds, label=engine, color=_COLOURS.get(engine))
+    for engine in TABLE_3:
+        colour = _COLOURS[engine]
+        axes.plot(MARKS, TABLE_3[engine], "--", label=f"{engine}, Table 3", color=colour)
+        axes.plot(MARKS, TABLE_4_3[engine], ":", label=f"{engine}, Table 4.3", color=colour)
+    axes.set(title="Beside the papers", ylabel="seconds", xlabel="known URLs (millions)", yscale="log")
+    axes.legend(fontsize="small", loc="center right")
