@@ -1,4 +1,4 @@
-"""What the tests of repositories share: the obvious model, batches made by a seed, and a child process that can be killed.
+"""What the tests of repositories share: the obvious model, batches made by a seed, and a process that can be killed.
 
 Run as a program, `repositories.py NAME FOLDER SEED COUNT` offers batches to the engine of that name, those that it has
 already taken too, and prints the number of each after its cycle. It is killed by the test that started it.
@@ -15,16 +15,20 @@ import numpy as np
 from tarrafa.verify import Batch, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
 from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX
 from tarrafa.verify.engines import ENGINES, open_repository
+from tarrafa.verify.engines.drum import DrumRepository
+from tarrafa.verify.engines.mercator_a import MercatorA
 from tarrafa.verify.engines.veuniq_text import VeuniqText
 
 Visit = tuple[str, float, int, int, int]  # URL, at_seconds, status, file, offset
 Find = tuple[str, int, int]  # URL, priority, links
 
-# The engines, and those with blocks once more with blocks so small or so few that every case occurs.
+# The engines, and some once more with parts so small that every case occurs; what depends on a secret has a known one.
 OPENERS: dict[str, Callable[[Path], Repository]] = {
     **{name: lambda folder, name=name: open_repository(name, folder) for name in ENGINES},  # type: ignore[misc]
-    "veuniq of small blocks": lambda folder: Veuniq(folder, block_rows=6),
-    "veuniq-text of three blocks": lambda folder: VeuniqText(folder, blocks=3),
+    "veuniq of small blocks": lambda folder: Veuniq(folder, block_rows=6, seed=1),
+    "veuniq-text of three blocks": lambda folder: VeuniqText(folder, blocks=3, seed=1),
+    "drum of small arrays": lambda folder: DrumRepository(folder, array_rows=2, bucket_rows=6),
+    "mercator-a of a small cache": lambda folder: MercatorA(folder, generation_pairs=4),
 }
 IN_BLOCKS = [name for name in OPENERS if name.startswith("veuniq")]
 
@@ -75,9 +79,7 @@ class Model:
     def _extract(self, number: int, url: str, priority: int, links: int) -> None:
         old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0))
         self.admitted.setdefault(url, number)
-        self.known[url] = old._replace(
-            priority=min(old.priority, priority), links=min(old.links + links, LINKS_MAX)
-        )
+        self.known[url] = old._replace(priority=min(old.priority, priority), links=min(old.links + links, LINKS_MAX))
 
 
 def visits_of(batch: Batch) -> list[Visit]:

@@ -67,7 +67,9 @@ def lookup(
     """Show what is known of one URL. Exit code 1 if it is unknown."""
     parsed = parse(url)
     if parsed is None:
-        raise InputError(f"{quoted(url)} is not an http or https URL; write it in full, for example https://example.org/")
+        raise InputError(
+            f"{quoted(url)} is not an http or https URL; write it in full, for example https://example.org/"
+        )
     with _open(context, directory) as repository:
         known = repository.lookup(parsed.url)
     if as_json:

@@ -149,10 +149,11 @@ def judge(content: Content, waiting: Waiting) -> Judgement:
 
 
 def _last_visits(waiting: Waiting) -> tuple[U64, NDArray[np.int64]]:
-    """The fingerprints of the URLs that were collected now, and the latest visit of each."""
+    """The fingerprints of the URLs that were collected now, and the visit that counts: the latest of the last batch."""
     places = np.flatnonzero(waiting.visit >= 0)
     visits, fingerprints = waiting.visit[places], waiting.fingerprints[places]
-    order = np.lexsort((waiting.visits["at_seconds"][visits], fingerprints))
+    told = waiting.visits[visits]
+    order = np.lexsort((told["at_seconds"], told["batch"], fingerprints))
     ordered = fingerprints[order]
     lasts = np.flatnonzero(np.concatenate((ordered[1:] != ordered[:-1], [True]))) if len(order) else order
     return ordered[lasts], visits[order[lasts]]

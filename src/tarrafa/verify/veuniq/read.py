@@ -14,6 +14,8 @@ from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
 
+SLASHES = 3  # of any canonical URL: what has fewer is none, and not known
+
 
 class Best(NamedTuple):
     """The URLs of a host that should be fetched first, in that order."""
@@ -32,6 +34,8 @@ class Reader:
 
     def lookup(self, url: str) -> Known | None:
         """What is known of a URL; its text is compared, so that a collision of fingerprints would not pass for it."""
+        if not url.isascii() or url.count("/") < SLASHES:
+            return None
         keys = keys_of([url], self._seed)
         block = self._block_of(int(keys.hosts[0]))
         content = self._shelf.load(block)

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from tarrafa.verify.contract import PRIORITY_MAX, Batch
 from tarrafa.verify.keys import keys_of
 
+# What a batch says of a collected URL; and the same on its way to the block, with the number of that batch.
 VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")])
+WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
 PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
 _HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4")])
 # Hosts, fingerprints, priorities, links and lengths of the URLs; then which of them have a visit.
@@ -83,7 +85,8 @@ def offered(batch: Batch, seed: int) -> Waiting:
     collected, extracted = batch.collected, batch.extracted
     urls = [*collected.urls, *extracted.urls]
     keys, count, total = keys_of(urls, seed), len(collected.urls), len(urls)
-    visits = np.empty(count, VISIT)
+    visits = np.empty(count, WAITING_VISIT)
+    visits["batch"] = batch.number
     for name in VISIT.names or ():
         visits[name] = getattr(collected, name)
     visit = np.full(total, _NO_VISIT, np.int64)
@@ -144,7 +147,7 @@ def unpack_part(data: bytes) -> Waiting:
     count, visit_count = np.frombuffer(data, _HEAD, 1)[0].tolist()
     at = _HEAD.itemsize
     columns: list[NDArray[Any]] = []
-    kinds: list[Any] = [*_PART_KINDS, VISIT]
+    kinds: list[Any] = [*_PART_KINDS, WAITING_VISIT]
     for kind, rows in zip(kinds, [count] * 5 + [visit_count] * 2, strict=True):
         columns.append(np.frombuffer(data, kind, rows, at))
         at += columns[-1].nbytes

@@ -1,0 +1,99 @@
+"""The folder of an engine: held by one process, with a manifest that says what counts, and files that only grow."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tarrafa.errors import DamagedError
+from tarrafa.verify.contract import Batch, Counts, Cycle
+from tarrafa.verify.veuniq.disk import Hold, read_manifest, sync_folder, translated, write_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What every engine keeps: the last batch, which is never taken twice, and what can be counted."""
+
+    seed: int = field(default_factory=lambda: secrets.randbits(63))
+    batch: int = -1
+    cycle: int = 0
+    known: int = 0
+    collected: int = 0
+    hosts: int = 0
+
+    def counts(self, folder: Path, blocks: int = 1, waiting: int = 0) -> Counts:
+        return Counts(self.known, self.collected, self.hosts, blocks, waiting, disk_bytes(folder))
+
+
+class Home:
+    """A held folder whose manifest is a state and what else the engine needs."""
+
+    def __init__(self, folder: Path, seed: int | None = None) -> None:
+        self.folder = folder
+        with translated(folder):
+            self._hold = held(folder)
+            manifest = read_manifest(folder)
+        new = State() if seed is None else State(seed)
+        self.state = State(**manifest["state"]) if manifest else new
+        self.rest: dict[str, Any] = manifest["rest"] if manifest else {}
+
+    def cycle(self, batch: Batch, work: Callable[[Batch, State], Cycle]) -> Cycle:
+        """Do the work of a batch, given the next state but for its counts; unless it was done before."""
+        if batch.number <= self.state.batch:
+            return Cycle(block=-1)
+        with translated(self.folder):
+            return work(batch, replace(self.state, batch=batch.number, cycle=self.state.cycle + 1))
+
+    def commit(self, state: State, **rest: Any) -> None:
+        """Before this nothing has happened, after it everything has."""
+        sync_folder(self.folder)
+        write_manifest(self.folder, {"state": asdict(state), "rest": rest}, _nobody)
+        self.state, self.rest = state, rest
+
+    def sweep(self, named: Iterable[str], pattern: str) -> None:
+        """Remove the files that the manifest does not name: left by a kill, or no longer needed."""
+        keep = set(named)
+        for path in self.folder.glob(pattern):
+            if path.name not in keep:
+                path.unlink()
+
+    def close(self) -> None:
+        self._hold.release()
+
+
+def _nobody(_step: str) -> None:
+    """Nobody watches the steps."""
+
+
+def held(folder: Path) -> Hold:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Hold(folder)
+
+
+def appended(path: Path, size: int, data: bytes) -> int:
+    """Add to a file of which the first `size` bytes count, and give what counts then. The rest was left by a kill."""
+    if not data:
+        return size
+    with path.open("r+b" if path.exists() else "w+b") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write(data)
+        sync_file(file.fileno())
+    return size + len(data)
+
+
+def sync_file(descriptor: int) -> None:
+    os.fsync(descriptor)
+
+
+def checked(path: Path, size: int) -> Path:
+    """The path, if the file holds at least what counts."""
+    if path.stat().st_size < size if path.exists() else size:
+        raise DamagedError(f"{path} is shorter than {size:,} bytes; restore it from a copy")
+    return path
+
+
+def disk_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,152 @@
+"""A batch as distinct URLs, and what becomes of each: the part that all engines share.
+
+An `Offer` holds each URL of a batch once, in the order of their first appearance: the lowest of its priorities, the sum
+of its links, the last of its visits. Against what a repository knows of these URLs, `settled` says what it knows
+afterwards, and `found` says which set each belongs to.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
+from tarrafa.verify.keys import keys_of
+
+Rows = NDArray[np.void]
+U64 = NDArray[np.uint64]
+Bits = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+_VISIT = [("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")]
+VISIT_NAMES = tuple(name for name, _ in _VISIT)
+# What became of a URL; `cycle` is that of the batch.
+VISIT = np.dtype([*_VISIT, ("cycle", "<u4")])
+# What is known of a URL; `cycle` is that of its admission.
+RECORD = np.dtype([*VISIT.descr, ("priority", "<u2"), ("links", "<u2"), ("collected", "u1")])
+# A URL of which nothing has been said yet.
+UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0), RECORD)
+
+
+class Offer(NamedTuple):
+    """URLs that are offered, by columns: texts in any order but their own are slow, so these stay where they are."""
+
+    urls: list[str]
+    hosts: U64
+    fingerprints: U64
+    priority: NDArray[np.uint16]
+    links: NDArray[np.uint16]
+    visit: NDArray[np.int64]  # its place in `visits`, -1 if it was not collected
+    visits: Rows
+
+    def take(self, places: Places) -> "Offer":
+        urls = self.urls
+        return Offer(
+            [urls[place] for place in places.tolist()],
+            self.hosts[places],
+            self.fingerprints[places],
+            self.priority[places],
+            self.links[places],
+            self.visit[places],
+            self.visits,
+        )
+
+    def part(self, first: int, end: int) -> "Offer":
+        return self.take(np.arange(first, end))
+
+    def by_url(self) -> "Offer":
+        """In lexicographical order, as text engines want it."""
+        return self.take(np.array(sorted(range(len(self.urls)), key=self.urls.__getitem__), np.intp))
+
+    def collected(self) -> Bits:
+        return self.visit >= 0
+
+
+def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
+    """Each URL of the batch once."""
+    collected, extracted = batch.collected, batch.extracted
+    urls, count = [*collected.urls, *extracted.urls], len(collected.urls)
+    visits = np.empty(count, VISIT)
+    visits["cycle"] = cycle
+    for name in VISIT_NAMES:
+        visits[name] = getattr(collected, name)
+    priority = np.concatenate((np.full(count, PRIORITY_MAX, np.uint16), extracted.priority))
+    links = np.concatenate((np.zeros(count, np.uint16), extracted.links))
+    visit = np.full(len(urls), -1, np.int64)
+    visit[:count] = np.arange(count)
+    return distinct(Offer(urls, *keys_of(urls, seed), priority, links, visit, visits))
+
+
+def distinct(offer: Offer) -> Offer:
+    """Each URL once; of its visits the last one of the last batch."""
+    if not offer.urls:
+        return offer
+    order = np.argsort(offer.fingerprints)
+    ordered = offer.fingerprints[order]
+    firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    places = np.minimum.reduceat(order, firsts)
+    priority = np.minimum.reduceat(offer.priority[order], firsts)
+    links = np.add.reduceat(offer.links[order].astype(np.uint32), firsts)
+    links = np.minimum(links, LINKS_MAX).astype(np.uint16)
+    visit = _last_visits(offer, ordered[firsts])
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[places] = True
+    found = offer.take(np.flatnonzero(is_first))
+    ranks = (np.cumsum(is_first) - 1)[places]
+    for column, values in ((found.priority, priority), (found.links, links), (found.visit, visit)):
+        column[ranks] = values
+    return found
+
+
+def _last_visits(offer: Offer, fingerprints: U64) -> NDArray[np.int64]:
+    """For each of the sorted fingerprints the last visit, or -1."""
+    visited = np.flatnonzero(offer.visit >= 0)
+    keys, places = offer.fingerprints[visited], offer.visit[visited]
+    visits = offer.visits[places]
+    order = np.lexsort((visits["at_seconds"], visits["cycle"], keys))
+    found = np.full(len(fingerprints), -1, np.int64)
+    found[np.searchsorted(fingerprints, keys[order])] = places[order]  # of several, the last stays
+    return found
+
+
+def settled(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
+    """The records after the cycle; `before` is UNKNOWN where a URL is not known."""
+    after = before.copy()
+    after["cycle"][~known] = cycle
+    after["priority"] = np.minimum(before["priority"], offer.priority)
+    after["links"] = np.minimum(before["links"].astype(np.uint32) + offer.links, LINKS_MAX)
+    now = np.flatnonzero(offer.visit >= 0)
+    visits = offer.visits[offer.visit[now]]
+    for name in VISIT_NAMES:
+        after[name][now] = visits[name]
+    after["collected"][now] = 1
+    return after
+
+
+def found(known: Bits, before: Bits, offer: Offer) -> Cycle:
+    """The four sets; `before` says which URLs were collected before."""
+    now = offer.collected()
+    urls = offer.urls
+    return Cycle(
+        block=0,
+        collected_before=int((before & ~now).sum()),
+        known=int((known & ~before & ~now).sum()),
+        collected_now=int(now.sum()),
+        fresh=[urls[place] for place in np.flatnonzero(~known & ~now).tolist()],
+    )
+
+
+def known_of(url: str, record: Rows) -> Known:
+    at_seconds, offset, file, status, _cycle, priority, links, collected = record.tolist()
+    visit = (at_seconds, status, file, offset) if collected else ()
+    return Known(url, bool(collected), priority, links, *visit)
+
+
+def is_url(text: str) -> bool:
+    """Whether keys can be made of it; what is no URL was never offered."""
+    return text.isascii() and text.count("/") >= 3
+
+
+def host_text(url: str) -> str:
+    """Everything before the path, credentials included: what the hash of the host is made of."""
+    return url[: url.index("/", len("http://x"))]

@@ -1,0 +1,124 @@
+"""A sorted file of keys with values, rewritten in one sequential pass.
+
+The file is a row of parts, each a range of keys and of equal width, and a part is a row of columns: its keys, then each
+of its values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.verify.engines.home import checked, sync_file
+from tarrafa.verify.engines.offers import U64, Bits
+
+Values = tuple[NDArray[np.unsignedinteger], ...]
+# Given what is there and what is offered, what is there then.
+Combine = Callable[[Values, Values], Values]
+
+
+class Layout(NamedTuple):
+    """How many parts, a power of two up to 256; and the kinds of the values."""
+
+    part_bits: int
+    kinds: tuple[np.dtype[np.unsignedinteger], ...]
+
+    def parts_of(self, keys: U64) -> NDArray[np.uint8]:
+        return (keys >> np.uint64(64 - self.part_bits)).astype(np.uint8)
+
+    def row_bytes(self) -> int:
+        return 8 + sum(kind.itemsize for kind in self.kinds)
+
+    def read(self, file: BinaryIO, rows: int) -> "Part":
+        keys = np.fromfile(file, np.uint64, rows)
+        return Part(keys, tuple(np.fromfile(file, kind, rows) for kind in self.kinds))
+
+    def nothing(self) -> Values:
+        return tuple(np.zeros(0, kind) for kind in self.kinds)
+
+
+class Part(NamedTuple):
+    keys: U64
+    values: Values
+
+    def find(self, keys: U64) -> tuple[NDArray[np.intp], Bits]:
+        """Where each key stands or would stand, and whether it does; the keys are sorted."""
+        places = np.searchsorted(self.keys, keys)
+        inside = np.minimum(places, max(len(self.keys) - 1, 0))
+        hit = self.keys[inside] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
+        return places, hit
+
+    def values_at(self, places: NDArray[np.intp], hit: Bits) -> Values:
+        """The values of keys that are there, zero for the others."""
+        found = []
+        for column in self.values:
+            values = np.zeros(len(places), column.dtype)
+            values[hit] = column[places[hit]]
+            found.append(values)
+        return tuple(found)
+
+    def put(self, places: NDArray[np.intp], hit: Bits, keys: U64, values: Values) -> "Part":
+        """Change the values of keys that are there, and insert the others."""
+        for column, new in zip(self.values, values, strict=True):
+            column[places[hit]] = new[hit]
+        at = places[~hit]
+        if not len(at):
+            return self
+        old = np.ones(len(self.keys) + len(at), np.bool_)
+        at = at + np.arange(len(at))
+        old[at] = False
+        columns = zip((self.keys, *self.values), (keys, *values), strict=True)
+        whole = [_woven(old, at, column, new[~hit]) for column, new in columns]
+        return Part(whole[0], tuple(whole[1:]))
+
+    def write(self, file: BinaryIO) -> int:
+        for column in (self.keys, *self.values):
+            column.tofile(file)
+        return len(self.keys)
+
+
+def _woven(
+    old: Bits, at: NDArray[np.intp], column: NDArray[np.unsignedinteger], new: NDArray[np.unsignedinteger]
+) -> NDArray[np.unsignedinteger]:
+    whole = np.empty(len(old), column.dtype)
+    whole[old] = column
+    whole[at] = new
+    return whole
+
+
+class SortedFile(NamedTuple):
+    path: Path
+    rows: list[int]  # of each part; none if there is no file yet
+
+    def parts(self, layout: Layout) -> Iterator[Part]:
+        """In their order, each read once."""
+        if not self.rows:
+            yield from (Part(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
+            return
+        with checked(self.path, sum(self.rows) * layout.row_bytes()).open("rb") as file:
+            for rows in self.rows:
+                yield layout.read(file, rows)
+
+    def lookup(self, layout: Layout, keys: U64) -> tuple[Bits, Values]:
+        """Which of these keys are there, and their values; the keys are sorted, and only their parts are read."""
+        edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.rows) + 1))
+        hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
+        for place in np.flatnonzero(np.diff(edges)).tolist():
+            with self.path.open("rb") as file:
+                file.seek(sum(self.rows[:place]) * layout.row_bytes())
+                part = layout.read(file, self.rows[place])
+            places, hit = part.find(keys[edges[place] : edges[place + 1]])
+            hits.append(hit)
+            values.append(part.values_at(places, hit))
+        return np.concatenate(hits), tuple(np.concatenate(columns) for columns in zip(*values, strict=True))
+
+
+def written(path: Path, parts: Iterable[Part]) -> SortedFile:
+    """A new file of the parts, written as they come."""
+    with path.open("wb") as file:
+        rows = [part.write(file) for part in parts]
+        file.flush()
+        sync_file(file.fileno())
+    return SortedFile(path, rows)
