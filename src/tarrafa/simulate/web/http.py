@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -38,23 +39,39 @@ class Malformed(NamedTuple):
     host: str
 
 
+class Fields(NamedTuple):
+    """The header fields of a request, and what is wrong with them; empty for nothing."""
+
+    headers: Mapping[str, str]
+    wrong: str
+    keep_alive: bool
+    body_bytes: int
+
+
 def read_request(head: bytes) -> Asked | Malformed:
     """The head of a request, without the empty line that ends it."""
     line, _, rest = head.decode("latin-1").partition("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in [field.partition(":") for field in rest.split("\r\n")]}
     match = _LINE.fullmatch(line)
     if match is None:
         reason = "target" if _LINE_SHAPE.fullmatch(line) else "request line"
-        return Malformed(reason, line, headers.get("host", ""))
+        return Malformed(reason, line, _read_fields(rest, "1").headers.get("host", ""))
     method, target, minor = match.groups()
+    fields = _read_fields(rest, minor)
+    if fields.wrong:
+        return Malformed(fields.wrong, line, fields.headers.get("host", ""))
+    return Asked(method, target, fields.headers, fields.keep_alive, minor, fields.body_bytes)
+
+
+# A visitor says nearly the same with every request to a host.
+@lru_cache(maxsize=8192)
+def _read_fields(rest: str, minor: str) -> Fields:
+    headers = {name.lower(): value.strip() for name, _, value in [field.partition(":") for field in rest.split("\r\n")]}
     wrong = _wrong_header(rest, headers, minor)
-    if wrong:
-        return Malformed(wrong, line, headers.get("host", ""))
-    return Asked(method, target, headers, _keep_alive(headers, minor), minor, int(headers.get("content-length", 0)))
+    body_bytes = 0 if wrong else int(headers.get("content-length", 0))
+    return Fields(headers, wrong, _keep_alive(headers, minor), body_bytes)
 
 
 def _wrong_header(rest: str, headers: Mapping[str, str], minor: str) -> str:
-    """What is wrong with the headers; empty for nothing."""
     if not _FIELDS.fullmatch(rest):
         return "header"
     if minor == "1" and not headers.get("host"):

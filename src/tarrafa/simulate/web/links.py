@@ -15,8 +15,8 @@ from tarrafa.simulate.web.pages import Entry, Pages, anchor, escaped
 from tarrafa.simulate.web.plan import CUBES, NEIGHBOURS, Host, power_law
 
 BLOCKS_MAX = 40_000
-BLOCK_LINKS = 10  # of a block of links within the host; a page has four such blocks
-BLOCKS_A_PAGE = 4
+BLOCK_LINKS = 20  # of a block of links within the host; a page has two such blocks
+BLOCKS_A_PAGE = 2
 PARTNER_LINKS = 7  # of a block of links to other hosts; a page has two such blocks
 PARTNER_BLOCKS = 16
 OWN_LINKS = 3  # of a page without children
@@ -39,6 +39,7 @@ class Block(NamedTuple):
     targets: tuple[int, ...]
     forms: bytes
     html: bytes
+    absolute: bytes  # the same links, all in the absolute form
 
 
 class Partners(NamedTuple):
@@ -73,7 +74,7 @@ class Links:
         seed = self.pages.seed(host, page)
         drawn = _DRAWN.unpack(shake_128(f"{seed}/page".encode()).digest(_DRAWN.size))
         first, second = drawn[:2]
-        count = 1 + host.linked_size // BLOCK_LINKS
+        count = 1 + host.linked_size // (BLOCK_LINKS // 2)
         blocks = [self.block(host, word % count) for word in drawn[2 : 2 + BLOCKS_A_PAGE]]
         left, right, *own = drawn[2 + BLOCKS_A_PAGE : -2]
         partners = [self.partners(host, left % PARTNER_BLOCKS), self.partners(host, right % PARTNER_BLOCKS)]
@@ -116,7 +117,7 @@ class Links:
         forms = bytes(word & 255 for word in words).translate(_SHARED_FORMS)
         entries = self.pages.entries(host, targets)
         html = b"".join(written(host, "", entry, form) for entry, form in zip(entries, forms, strict=True))
-        return Block(targets, forms, html)
+        return Block(targets, forms, html, b"".join(entry.absolute(host) for entry in entries))
 
     def _make_partners(self, host: Host, number: int) -> Partners:
         near = self.pages.geography.neighbourhood(host)

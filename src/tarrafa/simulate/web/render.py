@@ -155,11 +155,12 @@ class Renderer:
         """Links within the host: blocks of them, and the page's own."""
         entries = self._pages.entries
         links = [child.item for child in entries(host, outline.children)] if outline.children else []
-        if entry.syndicated or Fault.SESSION in host.faults:
-            targets = entries(host, [*outline.own, *(target for block in outline.blocks for target in block.targets)])
-            if entry.syndicated:
-                return links + [target.absolute(host) for target in targets]
-            return links + [_with_session(page, target, session) for target in targets]
+        if entry.syndicated:
+            links += [target.absolute(host) for target in entries(host, outline.own)]
+            return links + [block.absolute for block in outline.blocks]
+        if Fault.SESSION in host.faults:
+            targets = [*outline.own, *(target for block in outline.blocks for target in block.targets)]
+            return links + [_with_session(page, target, session) for target in entries(host, targets)]
         base_path = BASE_PATH if entry.has_base else entry.path
         own = zip(entries(host, outline.own), outline.own_forms, strict=False)
         links += [written(host, base_path, target, form) for target, form in own]
