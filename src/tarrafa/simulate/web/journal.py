@@ -65,7 +65,7 @@ class Journal:
 
     def begin(self, host: Host, path: str, user_agent: str, now_seconds: float) -> str:
         """Count the request; the answer is what it is to blame for."""
-        tally = self._tally(host.origin)
+        tally = self._tallies.get(host.origin) or self._tally(host.origin)
         tally.requests += 1
         blame = ""
         if now_seconds < self._welcome_seconds(tally, host, path):
@@ -81,8 +81,8 @@ class Journal:
         return blame
 
     def end(self, host: Host, visit: Visit, now_seconds: float, retry_after_seconds: float = 0.0) -> None:
-        tally = self._tally(host.origin)
-        tally.in_flight = max(0, tally.in_flight - 1)
+        tally = self._tallies.get(host.origin) or self._tally(host.origin)
+        tally.in_flight -= tally.in_flight > 0
         tally.pages += visit.status == 200
         tally.last_end_seconds = now_seconds
         if retry_after_seconds:

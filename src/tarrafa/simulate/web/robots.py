@@ -77,9 +77,9 @@ class Robots:
         """Whether a visitor may ask for this path; /robots.txt itself always."""
         if path == "/robots.txt" or path.startswith("/__"):
             return True
-        if host.faults & NOTHING_ALLOWED:
+        if host.faults and host.faults & NOTHING_ALLOWED:
             return False
-        if OTHER_AGENT in user_agent.lower() and self.readable(host):
+        if user_agent and OTHER_AGENT in user_agent.lower() and self.readable(host):
             return False
         rules = self.rules(host)
         return not rules or allowed_by(rules, respelt(path) if "%" in path else path)
