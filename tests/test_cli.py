@@ -180,10 +180,16 @@ def test_full_disk_is_told_in_one_line() -> None:
     assert (done.returncode, done.stderr) == (1, "tarrafa: No space left on device\n")
 
 
+def _heed_interrupts() -> None:
+    """A suite that runs in the background of a shell ignores them, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupted_fetch_ends_at_once_with_130() -> None:
     server = Server(Visit.hang)
     command = [*COMMAND, "fetch", f"http://127.0.0.1:{server.port}/", "--allow-private"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, preexec_fn=_heed_interrupts, **pipes) as process:
         server.is_visited.wait()
         process.send_signal(signal.SIGINT)
         assert process.communicate() == (b"", b"")

@@ -157,3 +157,11 @@ def test_demo_shows_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_demo_with_faults_that_are_unknown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--faults", "trap"]) == 2
     assert 'did you mean "traps"?' in capsys.readouterr().err
+
+
+def test_a_wrong_fault_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "tarrafa.toml").write_text('[web]\n# what can go wrong\nfaults = "slw"\n')
+    command = [sys.executable, "-m", "tarrafa", "web"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith('tarrafa: tarrafa.toml:3: [web] faults: unknown fault or profile "slw"')

@@ -169,22 +169,23 @@ def _spell(match: re.Match[str]) -> str:
 
 
 _WORD = r"A-Za-z0-9_~!$&()*+,;=@.\-"
-_PATH = rf"[{_WORD}:'/]*+(?:%{_NEEDED_OCTET}[{_WORD}:'/]*+)*+"
-_QUERY = rf"(?:\?[{_WORD}:/?]*+(?:%{_NEEDED_OCTET}[{_WORD}:/?]*+)*+)"
-_NAME = r"(?:[a-z0-9-]++\.)++[a-z]{2,}+"
+# Possessive where single characters repeat; groups are not, because Python before 3.11.5 gets those wrong.
+_PATH = rf"[{_WORD}:'/]*+(?:%{_NEEDED_OCTET}[{_WORD}:'/]*+)*"
+_QUERY = rf"(?:\?[{_WORD}:/?]*+(?:%{_NEEDED_OCTET}[{_WORD}:/?]*+)*)"
+_NAME = r"(?:[a-z0-9-]++\.)+[a-z]{2,}+"
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 # A port of four digits, or of five below 60000, is in range and no scheme's own.
 _HOST = rf"(?:{_NAME}|(?:{_OCTET}\.){{3}}{_OCTET})(?::(?:[1-9][0-9]{{3}}|[1-5][0-9]{{4}}))?"
 
 # An href that is canonical already but for what stands before it. The number of the group that matched says what does.
 _PLAIN = re.compile(
-    rf"""(?: (/(?!/){_PATH}{_QUERY}?+)
-           | (https?://{_HOST}/{_PATH}{_QUERY}?+)
-           | ((?!\.)[{_WORD}']++(?:(?=[/%]){_PATH})?+{_QUERY}?+)
-           | (//{_HOST}/{_PATH}{_QUERY}?+)
+    rf"""(?: (/(?!/){_PATH}{_QUERY}?)
+           | (https?://{_HOST}/{_PATH}{_QUERY}?)
+           | ((?!\.)[{_WORD}']++(?:(?=[/%]){_PATH})?{_QUERY}?)
+           | (//{_HOST}/{_PATH}{_QUERY}?)
            | ({_QUERY})
            | ()
-         ) (?:\#[{_WORD}:/?]*+)?+""",
+         ) (?:\#[{_WORD}:/?]*+)?""",
     re.VERBOSE,
 )
 _FOREIGN = ("javascript:", "mailto:", "tel:", "data:")
