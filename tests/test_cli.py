@@ -188,8 +188,8 @@ def _heed_interrupts() -> None:
 def test_interrupted_fetch_ends_at_once_with_130() -> None:
     server = Server(Visit.hang)
     command = [*COMMAND, "fetch", f"http://127.0.0.1:{server.port}/", "--allow-private"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, preexec_fn=_heed_interrupts, **pipes) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, preexec_fn=_heed_interrupts, stdout=pipe, stderr=pipe) as process:
         server.is_visited.wait()
         process.send_signal(signal.SIGINT)
         assert process.communicate() == (b"", b"")

@@ -152,7 +152,8 @@ class Connection(asyncio.Protocol):
         if bodiless:
             self._transport.write(head)
         else:
-            self._transport.writelines((head, in_chunks(answer.body) if chunked else answer.body))
+            # Not writelines: in some versions of asyncio that forgets to say when the buffer is full.
+            self._transport.write(head + (in_chunks(answer.body) if chunked else answer.body))
 
     def _head(self, answer: Answer, asked: Asked | None, chunked: bool) -> bytes:
         date = http_date(EPOCH_SECONDS + self._server.now_ms() // 1000)
