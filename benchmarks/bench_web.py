@@ -1,10 +1,11 @@
 """How many pages a second the synthetic web serves from one core, and what a page costs it in CPU time.
 
-    python benchmarks/bench_web.py [--hosts 2000] [--pages 100000] [--seconds 8] [--json]
+    python benchmarks/bench_web.py [--hosts 2000] [--pages 100000] [--seconds 16] [--json]
 
 Pages are asked for at random over the whole web, on keep-alive connections, by wrk where it is installed, else by a
 client of our own (which is slower, and then is the limit). The peer is a server that sends one stored page of the same
-size with the same parts and no work at all: the ratio says how much of the cost is the making of pages.
+size with the same parts and no work at all: the ratio says how much of the cost is the making of pages. Of four rounds
+the best is reported, because on a shared machine the others tell of the neighbours.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from tarrafa.simulate.web import Plan, Web
 CONNECTIONS = 32
 SAMPLE = 20_000
 WARM_SECONDS = 10.0
+ROUNDS = 4
 
 STORED_PAGE_SERVER = """
 import asyncio, sys, uvloop
@@ -148,22 +150,28 @@ def bench_web(hosts: int, pages: int, seconds: float) -> dict[str, Any]:
         port = json.loads(server.stdout.readline())["port"]
         asks = sample(Web(Plan(hosts=hosts, pages=pages, port=port)))
         load(port, asks, False, WARM_SECONDS)
-        found = {
-            "plain": measure(server.pid, port, asks, False, seconds),
-            "gzip": measure(server.pid, port, asks, True, seconds),
-        }
+        rounds = [
+            [measure(server.pid, port, asks, gzip, seconds / ROUNDS) for gzip in (False, True)] for _ in range(ROUNDS)
+        ]
         server.terminate()
-    return found
+    return {"plain": best([pair[0] for pair in rounds]), "gzip": best([pair[1] for pair in rounds])}
 
 
-def bench_stored(size: int, seconds: float) -> dict[str, float]:
+def best(rounds: list[dict[str, float]]) -> dict[str, Any]:
+    """The round with the least CPU time a page: whatever else the machine does can only add to it. All are told."""
+    chosen = min(rounds, key=lambda each: each["cpu_us_per_page"])
+    return {**chosen, "rounds_pages_per_second": [each["pages_per_second"] for each in rounds]}
+
+
+def bench_stored(size: int, seconds: float) -> dict[str, Any]:
     command = [sys.executable, "-c", STORED_PAGE_SERVER, str(size), f"{30 + 2 * seconds:.0f}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = int(server.stdout.readline())
-        found = measure(server.pid, port, [("127.0.0.1", "/")] * CONNECTIONS, False, seconds)
+        asks = [("127.0.0.1", "/")] * CONNECTIONS
+        rounds = [measure(server.pid, port, asks, False, seconds / ROUNDS) for _ in range(ROUNDS)]
         server.terminate()
-    return found
+    return best(rounds)
 
 
 def mean_size(hosts: int, pages: int) -> int:
@@ -176,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2_000)
     parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=16.0, help="of each measurement, in four rounds")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     size = mean_size(options.hosts, options.pages)
@@ -198,7 +206,10 @@ def main() -> None:
     print(f"{options.hosts:,} hosts, {options.pages:,} pages of {size:,} bytes, asked for by {found['client']}")
     for name in ("tarrafa_web", "tarrafa_web_gzip", "stored_page"):
         row = found[name]
-        print(f"{name:18} {row['pages_per_second']:>8,} pages/s {row['cpu_us_per_page']:>8} µs of CPU a page")
+        rounds = ", ".join(f"{rate:,}" for rate in row["rounds_pages_per_second"])
+        print(
+            f"{name:18} {row['pages_per_second']:>8,} pages/s {row['cpu_us_per_page']:>8} µs of CPU a page ({rounds})"
+        )
     print(
         f"making a page and sending it costs {found['ratio_cpu_to_stored_page']} times what sending a stored one does"
     )
