@@ -154,3 +154,4 @@ def test_closed_stream_does_not_stop_the_work() -> None:
     logs.start("info", "text", stream)
     stream.close()
     event(log, "nobody hears this")
+    assert stream.closed

@@ -19,6 +19,7 @@ from tarrafa.verify.contract import LINKS_MAX
 from tarrafa.verify.veuniq.disk import Stored
 from tarrafa.verify.veuniq.spill import Waiting
 
+HASHES = 2**64  # of hosts, over which the blocks are laid
 RUN_RATIO = 4
 
 U64 = NDArray[np.uint64]

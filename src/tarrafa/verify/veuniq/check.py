@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.block import Block, Content
+from tarrafa.verify.veuniq.block import HASHES, Block, Content
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
-
-HASHES = 2**64
 
 
 def problems(shelf: Shelf, blocks: list[Block], spills: list[Spill], seed: int) -> Iterator[str]:

@@ -18,21 +18,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.errors import InputError
+from tarrafa.errors import DamagedError, InputError
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
-from tarrafa.verify.veuniq.block import (
-    Block,
-    Texts,
-)
+from tarrafa.verify.veuniq.block import HASHES, Block, Texts
 from tarrafa.verify.veuniq.change import Change
 from tarrafa.verify.veuniq.check import problems
-from tarrafa.verify.veuniq.disk import Hold, Step, Stored, read_manifest, sync_folder, translated, write_manifest
+from tarrafa.verify.veuniq.disk import (
+    MANIFEST,
+    Hold,
+    Step,
+    Stored,
+    read_manifest,
+    sync_folder,
+    translated,
+    write_manifest,
+)
 from tarrafa.verify.veuniq.read import Best, Reader
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
 FORMAT = 1
-HASHES = 2**64
 BLOCK_ROWS = 2_000_000
 SCHEDULED = 1_000
 
@@ -84,6 +89,9 @@ class Veuniq:
         """Recovery is the normal start: what the manifest names is all there is."""
         found = read_manifest(self._folder)
         if found is None:
+            if any(self._files()):
+                # Beginning anew would sweep away all that is known.
+                raise DamagedError(f"{self._folder / MANIFEST} is missing, its files are there; restore it from a copy")
             first = State(secrets.randbits(63) if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
             self._commit(first)
             return first
@@ -118,11 +126,14 @@ class Veuniq:
         state = self._state
         named = {stored.name for block in state.blocks for stored in block.files()}
         named |= {name for spill in state.spills for name in (spill.stored.name, spill.catalogue.name)}
-        for pattern in ("blocks/*/*", "spill/*"):
-            for path in self._folder.glob(pattern):
-                if str(path.relative_to(self._folder)) not in named:
-                    path.unlink()
+        for path in self._files():
+            if str(path.relative_to(self._folder)) not in named:
+                path.unlink()
         (self._folder / "manifest.json.new").unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        """Every file of blocks and spills, whether it counts or not."""
+        return [path for pattern in ("blocks/*/*", "spill/*") for path in self._folder.glob(pattern)]
 
     def cycle(self, batch: Batch) -> Cycle:
         if batch.number <= self._state.batch:
