@@ -87,7 +87,7 @@ def shape_of(known: int, cycle_urls: int) -> Shape:
     return Shape(
         collected,
         cycle_urls - collected,
-        young_known=known,
+        marks=(known,),
         young_fresh_share=1.0,
         first_hosts_count=max(10, cycle_urls // 200),
     )

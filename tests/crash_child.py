@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sample_batches import batches
-from tarrafa.verify import Batch, Veuniq, drain
+from tarrafa.verify import Batch, Bounds, Veuniq, drain
 
 BATCHES = batches(seed=5, count=5)
-BLOCK_ROWS = 200  # so that blocks are split on the way
+BOUNDS = Bounds(rows=200)  # so that blocks are split on the way
 SEED = 11
 
 
@@ -42,7 +42,7 @@ def work(folder: Path, kind: str, number: int, name: str) -> None:
     if kind == "call":
         sys.setprofile(die)
     step = (lambda reached: die() if reached == name else None) if kind == "step" else (lambda _reached: None)
-    repository = Veuniq(folder, block_rows=BLOCK_ROWS, seed=SEED, step=step)
+    repository = Veuniq(folder, bounds=BOUNDS, seed=SEED, step=step)
     offer(repository, BATCHES)
     repository.close()
 

@@ -12,7 +12,6 @@ from tarrafa.experiment import papers, parameters, plots
 from tarrafa.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
 from tarrafa.experiment.parameters import Effect, Point
 from tarrafa.experiment.uniqueness import GROWTH, Row, Settings, grow, read
-from tarrafa.verify.veuniq import block
 
 SMALL = Settings(collected_count=500, extracted_count=4_500)
 KNOWN = 8_000
@@ -174,29 +173,25 @@ def test_an_engine_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[
 
 def test_points_vary_one_parameter_at_a_time() -> None:
     found = parameters.points(1_000_000)
-    middle = Point(block_rows=250_000, batch_urls=50_000, run_ratio=block.RUN_RATIO)
+    middle = Point(block_rows=250_000, batch_urls=50_000, run_ratio=4, scheduled=1_000)
     for varied, point in found:
         assert replace(point, **{varied: getattr(middle, varied)}) == middle
-    assert {varied for varied, _ in found} == {"block_rows", "batch_urls", "run_ratio"}
+    assert {varied for varied, _ in found} == {"block_rows", "batch_urls", "run_ratio", "scheduled"}
 
 
-def test_smaller_blocks_are_more_blocks_and_the_study_leaves_the_engine_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = block.RUN_RATIO
-    few = [("block_rows", Point(2_000, 400, 2)), ("block_rows", Point(500, 400, 2))]
+def test_smaller_blocks_are_more_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [("block_rows", Point(2_000, 400, 2, 10)), ("block_rows", Point(500, 400, 2, 10))]
     monkeypatch.setattr(parameters, "points", lambda _known: few)
     effects = parameters.study(2_000, quiet, tmp_path)
     assert all(effect.cpu_seconds > 0 and effect.bytes_per_url > 0 for effect in effects)
     assert effects[0].blocks < effects[1].blocks
-    assert before == block.RUN_RATIO
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_parameters_command_prints_a_table_or_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    effect = Effect("block_rows", Point(2_000, 400, 4), 3, 0.5, 0.6, 10**8, 45.5)
+    effect = Effect("block_rows", Point(2_000, 400, 4, 10), 3, 0.5, 0.6, 10**8, 45.5)
     monkeypatch.setattr(parameters, "study", lambda *_given: [effect])
     assert run(["experiment", "parameters"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == [

@@ -78,7 +78,7 @@ def test_what_is_collected_was_offered_before_and_never_collected_before() -> No
 def test_a_sixth_is_fresh_in_steady_state_and_most_in_a_young_crawl() -> None:
     known: set[str] = set()
     shares = []
-    shape = Shape(500, 4_500, young_known=20_000, region_rows=10_000, first_hosts_count=60)
+    shape = Shape(500, 4_500, marks=(20_000,), region_rows=10_000, first_hosts_count=60)
     for batch in batches(30, shape=shape):
         fresh = set(batch.extracted.urls) - known - set(batch.collected.urls)
         shares.append(len(fresh) / len(batch.extracted.urls))

@@ -13,7 +13,7 @@ import pytest
 
 from sample_batches import batches
 from tarrafa.errors import DamagedError, HeldError, WorkError
-from tarrafa.verify import Batch, Collected, Extracted, Veuniq, drain
+from tarrafa.verify import Batch, Bounds, Collected, Extracted, Quota, Veuniq, drain
 from tarrafa.verify.veuniq.block import Run, merged
 from tarrafa.verify.veuniq.change import TEXTS_MAX
 
@@ -21,12 +21,13 @@ SEED = 7
 
 
 def extracted(urls: list[str], priority: int = 10) -> Extracted:
-    return Extracted(urls, np.full(len(urls), priority, np.uint16), np.ones(len(urls), np.uint16))
+    ones = np.ones(len(urls), np.uint16)
+    return Extracted(urls, np.full(len(urls), priority, np.uint16), ones, ones)
 
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Veuniq]:
-    repository = Veuniq(tmp_path, block_rows=150, seed=SEED)
+    repository = Veuniq(tmp_path, bounds=Bounds(rows=150), seed=SEED)
     for batch in batches(seed=2, count=8):
         repository.cycle(batch)
     yield repository
@@ -47,7 +48,7 @@ def test_the_block_with_most_waiting_has_its_turn(filled: Veuniq) -> None:
 
 
 def test_a_host_larger_than_a_block_is_kept_whole(tmp_path: Path) -> None:
-    repository = Veuniq(tmp_path, block_rows=50, seed=SEED)
+    repository = Veuniq(tmp_path, bounds=Bounds(rows=50), seed=SEED)
     repository.cycle(Batch(0, extracted=extracted([f"http://large.example/{n}" for n in range(500)])))
     assert repository.counts().blocks == 1
     repository.cycle(Batch(1, extracted=extracted(["http://small.example/", "http://large.example/500"])))
@@ -59,7 +60,7 @@ def test_a_host_larger_than_a_block_is_kept_whole(tmp_path: Path) -> None:
 
 
 def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
-    repository = Veuniq(tmp_path, block_rows=100, seed=SEED)
+    repository = Veuniq(tmp_path, bounds=Bounds(rows=100), seed=SEED)
     for number in range(20):
         urls = [f"http://h{number}-{host}.example/{page}" for host in range(10) for page in range(5)]
         repository.cycle(Batch(number, extracted=extracted(urls)))
@@ -71,7 +72,7 @@ def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
     repository.close()
 
 
-def test_best_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Path) -> None:
+def test_scheduled_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Path) -> None:
     repository = Veuniq(tmp_path, seed=SEED)
     urls = [f"http://{host}.example/{page}" for host in "ab" for page in range(6)]
     priority = np.array([5, 4, 3, 2, 1, 0] * 2, np.uint16)
@@ -79,18 +80,71 @@ def test_best_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Pat
     visit = Collected(
         visited, np.array([1.0]), np.array([200], np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint64)
     )
-    repository.cycle(Batch(0, visit, Extracted(urls, priority, np.ones(12, np.uint16))))
-    best = dict(repository.best(0, per_host=3))
-    assert best == {
+    repository.cycle(Batch(0, visit, Extracted(urls, priority, *np.ones((2, 12), np.uint16))))
+    assert dict(repository.scheduled(0, per_host=3)) == {
         "http://a.example": [f"http://a.example/{page}" for page in (4, 3, 2)],
         "http://b.example": [f"http://b.example/{page}" for page in (5, 4, 3)],
     }
     repository.close()
 
 
+def host_with(paths: list[str], priority: list[int]) -> Extracted:
+    ones = np.ones(len(paths), np.uint16)
+    return Extracted([f"http://a.example/{path}" for path in paths], np.array(priority, np.uint16), ones, ones)
+
+
+def visits_of(urls: list[str]) -> Collected:
+    count = len(urls)
+    columns = np.ones(count), np.full(count, 200, np.uint16), np.zeros(count, np.uint32), np.zeros(count, np.uint64)
+    return Collected(urls, *columns)
+
+
+def test_a_new_host_starts_with_its_shortest_paths_and_is_refilled_by_the_policy_when_few_are_left(
+    tmp_path: Path,
+) -> None:
+    bounds = Bounds(quota=Quota(scheduled=4, refill_below=2))
+    with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
+        paths = ["x" * length for length in (9, 8, 7, 6, 5, 4, 3, 2)]
+        repository.cycle(Batch(0, extracted=host_with(paths, [0, 1, 2, 3, 4, 5, 6, 7])))
+        shortest = {f"http://a.example/{path}" for path in paths[-4:]}
+        assert {url for each in repository.scheduled(0) for url in each.urls} == shortest
+        # With two left nothing is chosen, whatever its priority; with one left, the best of the rest are.
+        first, second, third, last = sorted(shortest)
+        repository.cycle(Batch(1, visits_of([first, second]), host_with(["better"], [0])))
+        assert {url for each in repository.scheduled(0) for url in each.urls} == {third, last}
+        repository.cycle(Batch(2, visits_of([third])))
+        found = [url for each in repository.scheduled(0) for url in each.urls]
+        assert found == [f"http://a.example/{path}" for path in ("x" * 9, "better", "x" * 8, "x" * 7, last[17:])]
+        counts = repository.counts()
+        assert (counts.known, counts.scheduled, counts.collected) == (9, 5, 3)
+        assert list(repository.problems()) == []
+
+
+def test_what_is_scheduled_stays_so_over_a_restart_and_a_split(tmp_path: Path) -> None:
+    bounds = Bounds(rows=100, quota=Quota(scheduled=3, refill_below=1))
+    urls = [f"http://h{host}.example/{'p' * page}" for host in range(30) for page in range(1, 9)]
+    with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
+        repository.cycle(Batch(0, extracted=extracted(urls)))
+        list(drain(repository, 1))
+    with Veuniq(tmp_path, bounds=bounds) as repository:
+        assert len(repository.blocks()) > 1
+        found = [url for block in repository.blocks() for each in repository.scheduled(block) for url in each.urls]
+        assert sorted(found) == sorted(url for url in urls if len(url.rpartition("/")[2]) <= 3)
+
+
+def test_a_block_with_too_many_hosts_is_split(tmp_path: Path) -> None:
+    with Veuniq(tmp_path, bounds=Bounds(hosts=10), seed=SEED) as repository:
+        for number in range(6):
+            repository.cycle(Batch(number, extracted=extracted([f"http://h{number}-{k}.example/" for k in range(8)])))
+        list(drain(repository, 6))
+        assert repository.counts().hosts == 48
+        assert all(block.hosts_count <= 18 for block in repository._state.blocks)
+        assert list(repository.problems()) == []
+
+
 def test_texts_and_visits_are_joined_when_there_are_many(tmp_path: Path) -> None:
     given = batches(seed=9, count=110, size=60)
-    with Veuniq(tmp_path / "joined", block_rows=1300, seed=SEED) as repository:
+    with Veuniq(tmp_path / "joined", bounds=Bounds(rows=1300), seed=SEED) as repository:
         for batch in given:
             repository.cycle(batch)
         list(drain(repository, len(given)))
@@ -141,7 +195,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "held-by")
 
 
-KINDS = ["run", "columns", "hosts", "texts", "visits", "cycle", "manifest"]
+KINDS = ["run", "places", "marks", "hosts", "texts", "visits", "cycle", "manifest"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
@@ -196,10 +250,10 @@ def test_runs_are_merged_until_each_is_four_times_the_next() -> None:
         fingerprints = np.arange(start, start + 10 * size, 10, dtype=np.uint64)
         return Run(fingerprints, np.arange(size, dtype=np.uint32) + np.uint32(start * 1000))
 
-    runs = merged([run(100, 0), run(20, 1), run(6, 2)])
+    runs = merged([run(100, 0), run(20, 1), run(6, 2)], 4)
     assert [len(each.rows) for each in runs] == [126]
     assert (np.diff(runs[0].fingerprints.astype(np.int64)) > 0).all()
-    assert [len(each.rows) for each in merged([run(100, 0), run(20, 1)])] == [100, 20]
+    assert [len(each.rows) for each in merged([run(100, 0), run(20, 1)], 4)] == [100, 20]
 
 
 def test_the_texts_are_parquet_with_the_columns_that_the_docs_name(filled: Veuniq) -> None:

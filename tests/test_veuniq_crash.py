@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crash_child import BATCHES, BLOCK_ROWS, SEED, offer
+from crash_child import BATCHES, BOUNDS, SEED, offer
 from tarrafa.verify import Known, Veuniq
 
 MOMENTS = 200
@@ -70,7 +70,7 @@ def snapshot(repository: Veuniq) -> Snapshot:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Snapshot]:
     """What is known before the first batch, after each, and at the end."""
-    repository = Veuniq(tmp_path_factory.mktemp("undisturbed"), block_rows=BLOCK_ROWS, seed=SEED)
+    repository = Veuniq(tmp_path_factory.mktemp("undisturbed"), bounds=BOUNDS, seed=SEED)
     states = [snapshot(repository)]
     for batch in BATCHES:
         repository.cycle(batch)
@@ -83,7 +83,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Snapshot]:
 
 
 def check_recovery(folder: Path, undisturbed: list[Snapshot]) -> None:
-    repository = Veuniq(folder, block_rows=BLOCK_ROWS, seed=SEED)
+    repository = Veuniq(folder, bounds=BOUNDS, seed=SEED)
     assert list(repository.problems()) == []
     if repository.last_batch < len(BATCHES) - 1:
         assert snapshot(repository) == undisturbed[repository.last_batch + 1]

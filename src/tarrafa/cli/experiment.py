@@ -24,6 +24,7 @@ EXAMPLES = [
         "tarrafa experiment uniqueness --known 350000000 --dir growth --out figures",
         "the papers' size: hours, and goes on where it was stopped",
     ),
+    ("tarrafa experiment uniqueness --known 350000000 --hurry --dir growth", "in about an hour"),
     ("tarrafa experiment parameters", "what the sizes of blocks and batches do: a small study, in about a minute"),
     ("tarrafa experiment parameters --known 20000000", "a larger one"),
 ]
@@ -79,6 +80,9 @@ def uniqueness(
     fresh: Annotated[
         float, typer.Option(min=0.01, max=1, metavar="SHARE", help="share of extracted URLs that are fresh")
     ] = 0.17,
+    hurry: Annotated[
+        bool, switch("--hurry", "usual cycles only up to each of the papers' sizes; between, grow fast")
+    ] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
@@ -90,7 +94,7 @@ def uniqueness(
     names = chosen(engines)
     if out is not None:
         plots.check_installed()
-    settings = Settings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh)
+    settings = Settings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)
     with _place(folder) as place:
         rows = grow(names, known, Path(place), settings, _tell)
         found = papers.marks([row for row in rows if row.engine in names])

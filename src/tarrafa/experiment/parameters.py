@@ -6,8 +6,7 @@ are those of a million URLs, so that batches of unlike sizes can be compared.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,7 @@ import numpy as np
 
 from tarrafa.experiment.measure import Cost, disk_bytes, measured
 from tarrafa.experiment.stream import Shape, Stream
-from tarrafa.verify import Veuniq
-from tarrafa.verify.veuniq import block
+from tarrafa.verify import Bounds, Quota, Veuniq
 
 SEED = 1
 MILLION = 1_000_000
@@ -34,6 +32,7 @@ class Point:
     block_rows: int
     batch_urls: int
     run_ratio: int
+    scheduled: int  # of a host at a time
 
 
 class Effect(NamedTuple):
@@ -48,13 +47,15 @@ class Effect(NamedTuple):
 
 def points(known: int) -> list[tuple[str, Point]]:
     """A middle, in proportion to the size of the repository, and what is varied around it."""
-    middle = Point(block_rows=known // 4, batch_urls=known // 20, run_ratio=block.RUN_RATIO)
+    usual = Bounds()
+    middle = Point(known // 4, known // 20, usual.run_ratio, usual.quota.scheduled)
     blocks = [known // part for part in (2, 4, 8, 16)]
     batches = [known // part for part in (5, 10, 20, 40)]
     return [
         *(("block_rows", replace(middle, block_rows=rows)) for rows in blocks),
         *(("batch_urls", replace(middle, batch_urls=urls)) for urls in batches),
         *(("run_ratio", replace(middle, run_ratio=ratio)) for ratio in (1, 2, 4, 8)),
+        *(("scheduled", replace(middle, scheduled=count)) for count in (10, 100, 1_000, 10_000)),
     ]
 
 
@@ -72,13 +73,10 @@ def study(known: int, tell: Tell, folder: Path | None = None) -> list[Effect]:
 
 
 def _effect(point: Point, known: int, folder: Path) -> Effect:
-    with _run_ratio(point.run_ratio):
-        repository = Veuniq(folder, block_rows=point.block_rows, seed=SEED)
-        try:
-            costs = _grown(repository, _stream(point, known), known)
-            counts = repository.counts()
-        finally:
-            repository.close()
+    bounds = Bounds(rows=point.block_rows, run_ratio=point.run_ratio, quota=Quota(point.scheduled))
+    with Veuniq(folder, bounds=bounds, seed=SEED) as repository:
+        costs = _grown(repository, _stream(point, known), known)
+        counts = repository.counts()
     scale = MILLION / point.batch_urls
     return Effect(
         "",
@@ -95,7 +93,7 @@ def _stream(point: Point, known: int) -> Stream:
     collected = point.batch_urls // 10
     extracted = point.batch_urls - collected
     hosts = max(10, extracted // 180)
-    shape = Shape(collected, extracted, young_known=known, region_rows=point.block_rows, first_hosts_count=hosts)
+    shape = Shape(collected, extracted, marks=(known,), region_rows=point.block_rows, first_hosts_count=hosts)
     return Stream(SEED, shape)
 
 
@@ -104,14 +102,3 @@ def _grown(repository: Veuniq, stream: Stream, known: int) -> list[Cost]:
     while stream.expected_known < known:
         repository.cycle(stream.batch(stream.next_number))
     return [measured(partial(repository.cycle, stream.batch(stream.next_number))) for _ in range(CYCLES)]
-
-
-@contextmanager
-def _run_ratio(ratio: int) -> Iterator[None]:
-    """The ratio is a constant of the engine; only this study varies it."""
-    before = block.RUN_RATIO
-    block.RUN_RATIO = ratio
-    try:
-        yield
-    finally:
-        block.RUN_RATIO = before

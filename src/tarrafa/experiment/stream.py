@@ -47,7 +47,10 @@ class Shape:
     collected_count: int = 100_000
     extracted_count: int = 900_000
     fresh_share: float = 0.17
-    young_known: int = 0  # below so many known URLs the crawl is young, and more is fresh
+    # Until each of these numbers of known URLs the crawl is young, and more is fresh; then so many batches are usual
+    # ones. After the last number all are.
+    marks: tuple[int, ...] = ()
+    usual_count: int = 0
     young_fresh_share: float = 0.9
     staying_share: float = 0.8
     extracted_per_new_host: int = 600
@@ -109,11 +112,22 @@ class Stream:
         self._hosts_count = 0
         self._regions = [Region(0)]
         self._fresh_share = self.shape.fresh_share  # of the next batch
+        self._marks_passed = 0
+        self._usual_left = 0
         self._draw = np.random.PCG64(seed)
 
     @property
     def hosts_count(self) -> int:
         return self._hosts_count
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the next batch has the usual share of fresh URLs."""
+        return self._usual_left > 0 or self._marks_passed == len(self.shape.marks)
+
+    @property
+    def has_passed_marks(self) -> bool:
+        return self._usual_left == 0 and self._marks_passed == len(self.shape.marks)
 
     @property
     def regions_count(self) -> int:
@@ -152,7 +166,13 @@ class Stream:
     def _share_now(self) -> float:
         """The share that is fresh; the last batch of the young crawl brings as much as is missing, not more."""
         shape = self.shape
-        missing_share = (shape.young_known - self.expected_known) / shape.extracted_count
+        if self.is_usual:
+            self._usual_left = max(0, self._usual_left - 1)
+            return shape.fresh_share
+        missing_share = (shape.marks[self._marks_passed] - self.expected_known) / shape.extracted_count
+        if missing_share <= shape.young_fresh_share:
+            self._marks_passed += 1
+            self._usual_left = shape.usual_count
         return max(shape.fresh_share, min(shape.young_fresh_share, missing_share))
 
     def _settle(self, chosen: Region) -> None:
@@ -308,4 +328,5 @@ def _collected(pages: Pages, number: int) -> Collected:
 
 def _extracted(pages: Pages) -> Extracted:
     depth = (pages.numbers % 7).astype(np.uint16)
-    return Extracted(urls_of(pages), priority=depth, links=np.ones(len(depth), np.uint16))
+    outside = (pages.numbers % 4 == 0).astype(np.uint16)
+    return Extracted(urls_of(pages), priority=depth, links=np.ones(len(depth), np.uint16), outside=outside)

@@ -4,16 +4,21 @@ Every engine gets the same batches, one engine after the other in each cycle. Af
 `growth.csv` in the folder of the run; that file, the repositories beside it and the numbers of batches are all there is
 to go on from after an interruption. A batch that was committed but not written down is offered again and changes
 nothing, which takes no time; so the first cycle of an engine after an interruption has a line without times.
+
+A run in a hurry has the usual cycles only up to each of the papers' sizes. Between them most of what is extracted is
+fresh, so that the next size is reached in fewer cycles; these have lines without times. In them DRUM and the others
+are given several batches as one, because a pass over all that they know is what costs them most; what they know
+afterwards is the same.
 """
 
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +26,20 @@ from tarrafa.errors import DamagedError, InputError
 from tarrafa.experiment import engines
 from tarrafa.experiment.measure import disk_bytes, measured, rss_bytes
 from tarrafa.experiment.stream import Shape, Stream
-from tarrafa.verify import Batch, Repository
+from tarrafa.verify import Batch, Collected, Extracted, Repository
 
 GROWTH = "growth.csv"
 SETTINGS = "settings.json"
-# More than VEUNIQ and DRUM take for a URL with its text.
-DISK_BYTES_PER_URL = 120
+# More than an engine takes for a URL with its text, while it writes too.
+DISK_BYTES_PER_URL = {"veuniq": 55}
+DISK_BYTES_PER_URL_OTHERS = 130
 # Cycles before and at a mark whose median stands for it: a single cycle may be the one that merges or splits.
 WINDOW = 15
+MILLION = 1_000_000
+SIZES = (1, 10, 50, 100, 150, 200, 250, 300, 350)  # millions of URLs: the papers', and the benchmark's
+# In a hurry.
+YOUNG_FRESH_SHARE = 0.9
+JOINED_BATCHES = 5
 
 Tell = Callable[[str], None]
 
@@ -53,49 +64,102 @@ class Settings:
     collected_count: int = 100_000
     extracted_count: int = 900_000
     fresh_share: float = 0.17
+    hurry_to: int = 0  # known URLs, for a run in a hurry
 
     def stream(self) -> Stream:
         hosts = max(10, self.extracted_count // 180)
-        return Stream(
-            self.seed, Shape(self.collected_count, self.extracted_count, self.fresh_share, first_hosts_count=hosts)
-        )
+        shape = Shape(self.collected_count, self.extracted_count, self.fresh_share, first_hosts_count=hosts)
+        if self.hurry_to:
+            shape = replace(shape, marks=self._marks(), usual_count=WINDOW, young_fresh_share=YOUNG_FRESH_SHARE)
+        return Stream(self.seed, shape)
+
+    def _marks(self) -> tuple[int, ...]:
+        """Where the usual cycles begin, so that they end at the sizes."""
+        sizes = [size * MILLION for size in SIZES if size * MILLION < self.hurry_to]
+        usual = round(WINDOW * self.extracted_count * self.fresh_share)
+        return tuple(max(0, size - usual) for size in [*sizes, self.hurry_to])
 
 
 def grow(names: list[str], known: int, folder: Path, settings: Settings, tell: Tell) -> list[Row]:
     """Cycles until so many URLs were offered; all lines, also those of earlier runs in the folder."""
-    _check_disk(folder, len(names), known)
+    _check_disk(folder, names, known)
     _keep_settings(folder, settings)
     rows = read(folder / GROWTH)
-    last = {name: max((row.cycle for row in rows if row.engine == name), default=-1) for name in names}
-    interrupted = {name for name in names if (folder / name).exists()}
     stream = settings.stream()
     with _repositories(names, folder, settings.seed) as repositories:
-        while stream.expected_known < known:
-            behind = [name for name in names if last[name] < stream.next_number]
-            if not behind:
+        growers = [_Grower(name, each, folder, rows) for name, each in repositories.items()]
+        while stream.expected_known < known or not stream.has_passed_marks:
+            if all(grower.last >= stream.next_number for grower in growers):
                 stream.skip()
                 continue
+            is_usual = stream.is_usual
             batch = stream.batch(stream.next_number)
-            now = [_measured_cycle(name, repositories[name], batch, folder, name in interrupted) for name in behind]
-            interrupted.difference_update(behind)
+            now = [row for grower in growers if (row := grower.offer(batch, is_usual))]
             rows += now
-            tell(_progress(now, stream.expected_known, known))
+            tell(_progress(batch.number, now, stream.expected_known, known))
     return rows
 
 
-def _measured_cycle(name: str, repository: Repository, batch: Batch, folder: Path, is_untimed: bool) -> Row:
-    cost = measured(lambda: repository.cycle(batch))
-    cpu, wall = (None, None) if is_untimed else (round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
-    row = Row(name, batch.number, repository.counts().known, cpu, wall, disk_bytes(folder / name), rss_bytes())
-    _append(folder / GROWTH, row)
-    return row
+class _Grower:
+    """One engine in a run."""
+
+    def __init__(self, name: str, repository: Repository, folder: Path, rows: list[Row]) -> None:
+        self.last = max((row.cycle for row in rows if row.engine == name), default=-1)
+        self._name, self._repository, self._folder = name, repository, folder
+        self._is_interrupted = self.last >= 0
+        # Batches of a young crawl: filled by offer, emptied when there are enough or the usual cycles begin.
+        self._held: list[Batch] = []
+
+    def offer(self, batch: Batch, is_usual: bool) -> Row | None:
+        if batch.number <= self.last:
+            return None
+        if is_usual:
+            self._give_held()
+            return self._measured(batch)
+        self._held.append(batch)
+        if self._name == "veuniq" or len(self._held) == JOINED_BATCHES:
+            return self._give_held()
+        return None
+
+    def _give_held(self) -> Row | None:
+        if not self._held:
+            return None
+        batch, self._held = joined(self._held), []
+        self._repository.cycle(batch)
+        self._is_interrupted = False
+        return self._noted(batch.number, None, None)
+
+    def _measured(self, batch: Batch) -> Row:
+        cost = measured(lambda: self._repository.cycle(batch))
+        if self._is_interrupted:
+            self._is_interrupted = False
+            return self._noted(batch.number, None, None)
+        return self._noted(batch.number, round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
+
+    def _noted(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> Row:
+        known, disk = self._repository.counts().known, disk_bytes(self._folder / self._name)
+        row = Row(self._name, cycle, known, cpu_seconds, wall_seconds, disk, rss_bytes())
+        _append(self._folder / GROWTH, row)
+        self.last = cycle
+        return row
 
 
-def _progress(rows: list[Row], offered: int, known: int) -> str:
+def joined(batches: list[Batch]) -> Batch:
+    """Several batches as one, with the number of the last."""
+    collected = [batch.collected for batch in batches]
+    extracted = [batch.extracted for batch in batches]
+    return Batch(batches[-1].number, Collected(**_joined_columns(collected)), Extracted(**_joined_columns(extracted)))
+
+
+def _joined_columns(parts: Sequence[Collected] | Sequence[Extracted]) -> dict[str, Any]:
+    names = [each.name for each in fields(parts[0]) if each.name != "urls"]
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return {"urls": [url for part in parts for url in part.urls], **columns}
+
+
+def _progress(cycle: int, rows: list[Row], offered: int, known: int) -> str:
     times = ", ".join(f"{row.engine} {row.cpu_seconds:.2f} s" for row in rows if row.cpu_seconds is not None)
-    return (
-        f"cycle {rows[0].cycle}: {offered:,} of {known:,} URLs; CPU {times or 'not measured, as the run goes on here'}"
-    )
+    return f"cycle {cycle}: {offered:,} of {known:,} URLs; CPU {times or 'not measured here'}"
 
 
 @contextmanager
@@ -110,9 +174,10 @@ def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[st
             repository.close()
 
 
-def _check_disk(folder: Path, engines_count: int, known: int) -> None:
+def _check_disk(folder: Path, names: list[str], known: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    needed = known * DISK_BYTES_PER_URL * engines_count - disk_bytes(folder)
+    per_url = sum(DISK_BYTES_PER_URL.get(name, DISK_BYTES_PER_URL_OTHERS) for name in names)
+    needed = known * per_url - disk_bytes(folder)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(f"this may take {needed / 1e9:.0f} GB more in {folder}, where {free / 1e9:.0f} GB are free")

@@ -12,6 +12,18 @@ Not done here: deciding which URLs are worth offering, and the order in which th
 """
 
 from tarrafa.verify.contract import Batch, Collected, Counts, Cycle, Extracted, Known, Repository, drain
-from tarrafa.verify.veuniq import Veuniq
+from tarrafa.verify.veuniq import Bounds, Quota, Veuniq
 
-__all__ = ["Batch", "Collected", "Counts", "Cycle", "Extracted", "Known", "Repository", "Veuniq", "drain"]
+__all__ = [
+    "Batch",
+    "Bounds",
+    "Collected",
+    "Counts",
+    "Cycle",
+    "Extracted",
+    "Known",
+    "Quota",
+    "Repository",
+    "Veuniq",
+    "drain",
+]

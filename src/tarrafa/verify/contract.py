@@ -41,6 +41,7 @@ class Extracted:
     urls: Sequence[str] = ()
     priority: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # a hint; lower first
     links: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # that pointed to it
+    outside: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # of these, from other hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Known(NamedTuple):
     status: int | None = None
     file: int | None = None
     offset: int | None = None
+    outside: int = 0  # of the links, those from other hosts
 
 
 class Counts(NamedTuple):
@@ -81,6 +83,7 @@ class Counts(NamedTuple):
     blocks: int
     waiting: int  # offered, not verified yet
     disk_bytes: int
+    scheduled: int = 0  # known and chosen to be fetched next; engines that only compare choose none
 
 
 class Repository(Protocol):

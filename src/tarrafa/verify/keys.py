@@ -1,23 +1,24 @@
 """From URLs to keys, a million at a time: the hash of the host, and the fingerprint of the URL.
 
-Both are XXH64, worked out for all URLs at once by numpy: the same values as `urls.host_hash` and
-`urls.fingerprint`, which take one URL each and would cost more than the rest of a cycle. Canonical URLs are ASCII,
-so characters are bytes here.
+Both are XXH64, worked out for many URLs at once by numpy: the same values as `urls.host_hash` and
+`urls.fingerprint`, which take one URL each and would cost more than the rest of a cycle. Pieces of equal length go
+through the same steps, so they are put side by side, and each step is a few operations on whole columns.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 # Rows that are worked on together: few enough that their columns stay in the processor's cache.
-STEP = 16_384
-# After the last text, because eight bytes are read at a time.
-PAD = "\0" * 8
+STEP = 8_192
+PAD = b"\0" * 8
 
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(prime)
@@ -29,6 +30,11 @@ _P1, _P2, _P3, _P4, _P5 = (
         0x27D4EB2F165667C5,
     )
 )
+_SLASHES, _ONES, _HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (ord("/"), 0x01, 0x80))
+# The lowest bit of a byte, multiplied by this, has the number of that byte in the highest.
+_WHICH_BYTE = np.uint64(0x0001020304050607)
+_HOST_START = len("http://x")
+_HOST_WORDS = 4
 
 
 class Keys(NamedTuple):
@@ -38,100 +44,139 @@ class Keys(NamedTuple):
     fingerprints: U64
 
 
-def keys_of(urls: Sequence[str], seed: int) -> Keys:
+def texts_of(urls: Sequence[str] | pa.Array) -> pa.LargeStringArray:
+    """The URLs one after the other, as columns have them."""
+    return urls if isinstance(urls, pa.LargeStringArray) else pa.array(urls, pa.large_string())
+
+
+def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
     """The keys of canonical URLs, by the crawl's secret seed."""
-    keys = Keys(np.empty(len(urls), np.uint64), np.empty(len(urls), np.uint64))
-    for first in range(0, len(urls), STEP):
-        part = slice(first, first + STEP)
-        keys.hosts[part], keys.fingerprints[part] = _keys_of_some(urls[part], seed)
-    return keys
+    texts = texts_of(urls)
+    if not len(texts):
+        return Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+    edges, buffer = edges_of(texts), texts.buffers()[2]
+    # Eight bytes are read at a time: behind the last text there must be some, behind the others there are.
+    last = bytes(buffer[edges[-2] : edges[-1]]) + PAD
+    hosts, fingerprints = _keys(np.frombuffer(last, np.uint8), edges[-2:] - edges[-2], seed)
+    if len(texts) == 1:
+        return Keys(hosts, fingerprints)
+    most = _keys(np.frombuffer(buffer, np.uint8), edges[:-1], seed)
+    return Keys(np.append(most.hosts, hosts), np.append(most.fingerprints, fingerprints))
 
 
-def _keys_of_some(urls: Sequence[str], seed: int) -> tuple[U64, U64]:
-    lengths = np.fromiter(map(len, urls), np.int64, len(urls))
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    text = np.frombuffer("".join([*urls, PAD]).encode("ascii"), np.uint8)
-    cuts = _third_slashes(text, starts)
+def _keys(text: NDArray[np.uint8], edges: I64, seed: int) -> Keys:
     with np.errstate(over="ignore"):
-        hosts = xxh64(text, starts, cuts, np.full(len(urls), seed, np.uint64))
-        return hosts, xxh64(text, cuts, ends, hosts)
+        cuts = _third_slashes(text, edges[:-1])
+        hosts = _hashed(text, edges[:-1], cuts, np.full(len(cuts), seed, np.uint64))
+        return Keys(hosts, _hashed(text, cuts, edges[1:], hosts))
+
+
+def edges_of(texts: pa.LargeStringArray) -> I64:
+    """Where each text begins in their buffer, and where the last ends."""
+    return np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
+
+
+def _words(text: NDArray[np.uint8], at: I64, count: int) -> U64:
+    """For each place of the text the words of eight bytes that stand there: a row for the first ones, and so on."""
+    size = 8 * count
+    # As one value of that size, a piece is copied by a single move.
+    pieces = np.lib.stride_tricks.as_strided(text[:size].view(f"V{size}"), (len(text) - size + 1,), (1,))
+    return np.ascontiguousarray(pieces[at].view("<u8").reshape(-1, count).T)
 
 
 def _third_slashes(text: NDArray[np.uint8], starts: I64) -> I64:
     """Where the path of each URL begins: canonical URLs have two slashes before their host and one after it."""
-    slashes = np.flatnonzero(text == ord("/"))
-    return slashes[np.searchsorted(slashes, starts) + 2]
+    found = np.empty_like(starts)
+    for first in range(0, len(starts), STEP):
+        at = starts[first : first + STEP] + _HOST_START
+        rows = np.arange(first, first + len(at))
+        while len(at):
+            distance = _first_slash(text, at)
+            found[rows] = at + distance
+            far = np.flatnonzero(distance < 0)
+            # Most hosts end within the first words; of the others the next one is looked at.
+            rows, at = rows[far], at[far] + 8
+    return found
 
 
-def xxh64(text: NDArray[np.uint8], starts: I64, ends: I64, seeds: U64) -> U64:
-    """XXH64 of each piece of the text, with a seed for each; the text must end with PAD."""
-    words = np.lib.stride_tricks.as_strided(text[:8].view("<u8"), (len(text) - 7,), (1,))
-    return _hashed(words, starts, ends - starts, seeds)
+def _first_slash(text: NDArray[np.uint8], at: I64) -> I64:
+    """How far it is to the next slash; -1 if that is not among the next words."""
+    words = _words(text, at, min(_HOST_WORDS, (len(text) - int(at.max())) // 8))
+    words ^= _SLASHES
+    marks = (words - _ONES) & ~words & _HIGHS  # the lowest bit that is set belongs to a slash
+    distance = np.full(len(at), -1, np.int64)
+    for number in range(len(marks) - 1, -1, -1):
+        mark = marks[number]
+        lowest = (mark & (~mark + np.uint64(1))) >> np.uint64(7)
+        place = ((lowest * _WHICH_BYTE) >> np.uint64(56)).view(np.int64)
+        distance = np.where(mark != 0, place + 8 * number, distance)
+    return distance
 
 
-def _hashed(words: U64, at: I64, lengths: I64, seeds: U64) -> U64:
-    at = at.copy()
-    left = lengths.copy()
-    value = seeds + _P5
-    striped = np.flatnonzero(left >= 32)
-    if len(striped):
-        value[striped] = _stripes(words, at, left, striped, seeds[striped])
-    value += lengths.astype(np.uint64)
-    for step in (_eights, _eights, _eights, _four, _ones, _ones, _ones):
-        step(words, at, left, value)
+def _hashed(text: NDArray[np.uint8], starts: I64, ends: I64, seeds: U64) -> U64:
+    """XXH64 of each piece of the text, with a seed for each."""
+    lengths = ends - starts
+    found = np.empty(len(starts), np.uint64)
+    # Of small numbers the order is found many times as fast.
+    order = np.argsort(lengths.astype(np.uint16) if lengths.max() < 2**16 else lengths, kind="stable")
+    ordered = lengths[order]
+    edges = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1], [True]))).tolist()
+    for edge, next_edge in pairwise(edges):
+        for first in range(edge, next_edge, STEP):
+            rows = order[first : min(first + STEP, next_edge)]
+            found[rows] = _of_length(text, starts[rows], int(ordered[edge]), seeds[rows])
+    return found
+
+
+def _of_length(text: NDArray[np.uint8], starts: I64, length: int, seeds: U64) -> U64:
+    words = _words(text, starts, length // 8 + 1)
+    stripes = length // 32
+    value = _stripes(words, stripes, seeds) if stripes else seeds + _P5
+    value += np.uint64(length)
+    for word in words[4 * stripes : length // 8]:
+        value ^= _round(np.uint64(0), word)
+        value = _rotated(value, 27) * _P1 + _P4
+    rest = words[-1]
+    if length % 8 >= 4:
+        value ^= (rest & np.uint64(0xFFFFFFFF)) * _P1
+        value = _rotated(value, 23) * _P2 + _P3
+    for place in range(length // 4 * 4 % 8, length % 8):
+        value ^= ((rest >> np.uint64(8 * place)) & np.uint64(0xFF)) * _P5
+        value = _rotated(value, 11) * _P1
+    return _mixed(value)
+
+
+def _stripes(words: U64, count: int, seeds: U64) -> U64:
+    """The stripes of 32 bytes: four sums, which are then folded into one."""
+    sums = [seeds + (_P1 + _P2), seeds + _P2, seeds, seeds - _P1]
+    for number, word in enumerate(words[: 4 * count]):
+        sums[number % 4] = _round(sums[number % 4], word)
+    value = _rotated(sums[0], 1) + _rotated(sums[1], 7) + _rotated(sums[2], 12) + _rotated(sums[3], 18)
+    for total in sums:
+        value ^= _round(np.uint64(0), total)
+        value *= _P1
+        value += _P4
+    return value
+
+
+def _round(total: U64 | np.uint64, word: U64) -> U64:
+    value = word * _P2
+    value += total
+    value = _rotated(value, 31)
+    value *= _P1
+    return value
+
+
+def _rotated(value: U64, bits: int) -> U64:
+    high = value << np.uint64(bits)
+    high |= value >> np.uint64(64 - bits)
+    return high
+
+
+def _mixed(value: U64) -> U64:
     value ^= value >> np.uint64(33)
     value *= _P2
     value ^= value >> np.uint64(29)
     value *= _P3
     value ^= value >> np.uint64(32)
     return value
-
-
-def _rotated(value: U64, bits: int) -> U64:
-    return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
-
-
-def _round(total: U64, word: U64) -> U64:
-    return _rotated(total + word * _P2, 31) * _P1
-
-
-def _stripes(words: U64, at: I64, left: I64, rows: I64, seeds: U64) -> U64:
-    """The 32-byte stripes of the rows that have any: four sums each, which are then folded into one."""
-    sums = [seeds + _P1 + _P2, seeds + _P2, seeds.copy(), seeds - _P1]
-    active = np.arange(len(rows))
-    while len(active):
-        here = rows[active]
-        for lane in range(4):
-            sums[lane][active] = _round(sums[lane][active], words[at[here] + 8 * lane])
-        at[here] += 32
-        left[here] -= 32
-        active = active[left[here] >= 32]
-    value = _rotated(sums[0], 1) + _rotated(sums[1], 7) + _rotated(sums[2], 12) + _rotated(sums[3], 18)
-    for total in sums:
-        value = (value ^ _round(np.zeros_like(total), total)) * _P1 + _P4
-    return value
-
-
-def _eights(words: U64, at: I64, left: I64, value: U64) -> None:
-    rows = np.flatnonzero(left >= 8)
-    word = _round(np.uint64(0), words[at[rows]])  # type: ignore[arg-type]
-    value[rows] = _rotated(value[rows] ^ word, 27) * _P1 + _P4
-    at[rows] += 8
-    left[rows] -= 8
-
-
-def _four(words: U64, at: I64, left: I64, value: U64) -> None:
-    rows = np.flatnonzero(left >= 4)
-    word = words[at[rows]] & np.uint64(0xFFFFFFFF)
-    value[rows] = _rotated(value[rows] ^ (word * _P1), 23) * _P2 + _P3
-    at[rows] += 4
-    left[rows] -= 4
-
-
-def _ones(words: U64, at: I64, left: I64, value: U64) -> None:
-    rows = np.flatnonzero(left >= 1)
-    word = words[at[rows]] & np.uint64(0xFF)
-    value[rows] = _rotated(value[rows] ^ (word * _P5), 11) * _P1
-    at[rows] += 1
-    left[rows] -= 1

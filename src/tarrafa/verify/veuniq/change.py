@@ -4,30 +4,68 @@ What is written here counts only when the engine has named it in the manifest.
 """
 
 from dataclasses import replace
-from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import WorkError
 from tarrafa.verify.contract import Cycle
-from tarrafa.verify.veuniq.block import Block, Content, Hosts, Judgement, Run, judge, merged, updated
+from tarrafa.verify.keys import edges_of
+from tarrafa.verify.veuniq.block import (
+    COLLECTED,
+    SCHEDULED,
+    Block,
+    Columns,
+    Content,
+    Hosts,
+    Judgement,
+    Run,
+    judge,
+    merged,
+    updated,
+)
+from tarrafa.verify.veuniq.scheduling import Quota, schedule
 from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT, Waiting
 from tarrafa.verify.veuniq.split import halves
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
+from tarrafa.verify.veuniq.texts import without_heads
 
 TEXTS_MAX = 32  # files of texts in a block before they are joined
 PARTS_MAX = 12  # files of visits, or of hosts, in a block before they are joined
 
 
+class Bounds(NamedTuple):
+    """When a block is split, when its runs are merged, and how much of it is scheduled."""
+
+    rows: int = 2_000_000
+    hosts: int = 100_000
+    run_ratio: int = 4
+    quota: Quota = Quota()
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+class Admitted(NamedTuple):
+    """The URLs that become known, host by host."""
+
+    order: NDArray[np.intp]  # their places in the judgement
+    rows: Waiting
+    urls: pa.LargeStringArray
+    edges: NDArray[np.intp]  # where each host begins among them, and where the last ends
+    names: list[str]  # of these hosts
+
+
 class Change:
     """One cycle's change of one block; `generation` is the cycle's number and names the files."""
 
-    def __init__(self, shelf: Shelf, generation: int, block_rows: int, next_block: int) -> None:
+    def __init__(self, shelf: Shelf, generation: int, bounds: Bounds, next_block: int) -> None:
         self._shelf = shelf
         self._generation = generation
-        self._block_rows = block_rows
+        self._bounds = bounds
         self._next_block = next_block
 
     def verified(self, block: Block, waiting: Waiting) -> tuple[list[Block], Cycle]:
@@ -38,30 +76,23 @@ class Change:
         if len(block.texts) >= TEXTS_MAX:
             block, content = self._texts_joined(block, content)
         judgement = judge(content, waiting)
-        admitted = np.flatnonzero(judgement.rows < 0)
-        admitted = admitted[np.argsort(waiting.hosts[judgement.places[admitted]], kind="stable")]
-        fresh = waiting.take(judgement.places[admitted])
-        urls = fresh.texts()
+        fresh = _admitted(waiting, judgement)
         after = replace(block, since=self._generation, waiting=0)
-        hosts = _admitted_hosts(content.hosts, fresh, urls)
-        columns = updated(content.columns, judgement, admitted, hosts.positions(fresh.hosts), block.origins)
-        runs = content.runs
-        if urls:
-            self._write_texts(after, fresh, urls)
-            order = np.argsort(fresh.fingerprints)
-            runs = merged([*runs, Run(fresh.fingerprints[order], (block.rows + order).astype(np.uint32))])
-        rows = judgement.rows.copy()
-        rows[admitted] = block.rows + np.arange(len(admitted))
-        self._write_visits(after, columns.origin[rows[judgement.collected_now]], waiting, judgement)
+        hosts = _with_hosts(content.hosts, fresh)
+        columns = updated(content.columns, judgement, fresh.order, hosts.positions(fresh.rows.hosts), block.origins)
+        schedule(columns, self._bounds.quota, len(content.hosts.names), np.diff(edges_of(fresh.urls)))
+        self._write_texts(after, fresh)
+        self._write_visits(after, columns, waiting, judgement, fresh.order)
+        runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
         blocks = self._written(after, content, Content(runs, columns, hosts))
-        return blocks, _found(block, judgement, admitted, urls)
+        return blocks, _found(block, judgement, fresh)
 
     def _texts_joined(self, block: Block, content: Content) -> tuple[Block, Content]:
         """The block with its texts in one file and its visits in another; the origin of a row is then its number."""
-        columns, names, after = content.columns, content.hosts.names, replace(block, since=self._generation, origins=0)
-        lengths = np.array([len(name) for name in names])[columns.host].tolist()
-        urls = self._shelf.texts(block, columns.origin)
-        paths = [url[length:] for url, length in zip(urls, lengths, strict=True)]
+        columns, names = content.columns, content.hosts.names
+        after = replace(block, since=self._generation, origins=0, places=[])
+        lengths = np.array([len(name) for name in names])[columns.host]
+        paths = without_heads(self._shelf.texts(block, columns.origin), lengths)
         after.texts = [self._shelf.write_texts(after, f"{self._generation}joined", names, columns.host, paths)]
         after.origins = len(paths)
         visits = self._shelf.visits(block)
@@ -75,16 +106,21 @@ class Change:
         after.visits = [self._shelf.write_visits(after, f"{self._generation}joined", visits)] if len(visits) else []
         return after, content._replace(columns=columns._replace(origin=np.arange(len(paths), dtype=np.uint32)))
 
-    def _write_texts(self, block: Block, fresh: Waiting, urls: list[str]) -> None:
-        edges = np.flatnonzero(np.concatenate(([True], fresh.hosts[1:] != fresh.hosts[:-1], [True])))
-        names, counts = [_host_text(urls[first]) for first in edges[:-1].tolist()], np.diff(edges)
-        lengths = np.repeat([len(name) for name in names], counts).tolist()
-        paths = [url[length:] for url, length in zip(urls, lengths, strict=True)]
-        which = np.repeat(np.arange(len(names)), counts)
-        block.texts = [*block.texts, self._shelf.write_texts(block, str(self._generation), names, which, paths)]
+    def _write_texts(self, block: Block, fresh: Admitted) -> None:
+        if not len(fresh.urls):
+            return
+        counts = np.diff(fresh.edges)
+        paths = without_heads(fresh.urls, np.repeat([len(name) for name in fresh.names], counts))
+        which = np.repeat(np.arange(len(counts)), counts)
+        block.texts = [*block.texts, self._shelf.write_texts(block, str(self._generation), fresh.names, which, paths)]
         block.origins += len(paths)
 
-    def _write_visits(self, block: Block, origins: NDArray[np.uint32], waiting: Waiting, judgement: Judgement) -> None:
+    def _write_visits(
+        self, block: Block, columns: Columns, waiting: Waiting, judgement: Judgement, admitted: NDArray[np.intp]
+    ) -> None:
+        rows = judgement.rows.copy()
+        rows[admitted] = block.rows + np.arange(len(admitted))
+        origins = columns.origin[rows[judgement.collected_now]]
         if not len(origins):
             return
         visits = np.empty(len(origins), KEPT_VISIT)
@@ -97,16 +133,27 @@ class Change:
 
     def _written(self, block: Block, before: Content, after: Content) -> list[Block]:
         """The changed files of a block, or all files of its halves."""
-        block.rows, block.collected = len(after.columns.host), int(after.columns.collected.sum())
-        parts = halves(block, after, self._next_block) if block.rows > self._block_rows else []
+        is_large = len(after.columns.host) > self._bounds.rows or len(after.hosts.names) > self._bounds.hosts
+        parts = halves(block, after, self._next_block) if is_large else []
         if parts:
             return [self._write_whole(half, content) for half, content in parts]
-        unchanged = len(after.runs) - 1 if block.rows > len(before.columns.host) else len(after.runs)
+        is_grown = len(after.columns.host) > len(before.columns.host)
+        unchanged = len(after.runs) - 1 if is_grown else len(after.runs)
         new_runs = [self._shelf.write_run(block, self._generation, run) for run in after.runs[unchanged:]]
         block.runs = [*block.runs[:unchanged], *new_runs]
-        block.columns = [self._shelf.write_columns(block, self._generation, after.columns)]
+        self._write_columns(block, after.columns)
         self._write_hosts(block, len(before.hosts.names), after.hosts)
         return [block]
+
+    def _write_columns(self, block: Block, columns: Columns) -> None:
+        block.scheduled, block.collected = np.bincount(columns.state, minlength=COLLECTED + 1)[SCHEDULED:].tolist()
+        if len(block.places) >= PARTS_MAX:
+            block.places = []
+        written = sum(stored.rows for stored in block.places)
+        if len(columns.host) > written:
+            block.places = [*block.places, self._shelf.write_places(block, self._generation, columns, written)]
+        block.marks = [self._shelf.write_marks(block, self._generation, columns)]
+        block.rows = len(columns.host)
 
     def _write_hosts(self, block: Block, known: int, hosts: Hosts) -> None:
         block.hosts_count = len(hosts.names)
@@ -117,37 +164,48 @@ class Change:
             block.hosts = [*block.hosts, self._shelf.write_hosts(block, self._generation, new)]
 
     def _write_whole(self, block: Block, content: Content) -> Block:
-        block.rows, block.collected = len(content.columns.host), int(content.columns.collected.sum())
         block.runs = [self._shelf.write_run(block, self._generation, run) for run in content.runs]
-        block.columns = [self._shelf.write_columns(block, self._generation, content.columns)]
+        self._write_columns(block, content.columns)
         self._write_hosts(block, 0, content.hosts)
         return block
 
 
-def _admitted_hosts(hosts: Hosts, fresh: Waiting, urls: list[str]) -> Hosts:
+def _admitted(waiting: Waiting, judgement: Judgement) -> Admitted:
+    order = np.flatnonzero(judgement.rows < 0)
+    order = order[np.argsort(waiting.hosts[judgement.places[order]], kind="stable")]
+    rows = waiting.take(judgement.places[order])
+    urls, hosts = rows.texts(), rows.hosts
+    edges = np.flatnonzero(np.concatenate(([len(hosts) > 0], hosts[1:] != hosts[:-1], [True])))
+    firsts = urls.take(pa.array(edges[:-1])).to_pylist()
+    # Everything before the path, credentials included: what the hash of the host is made of.
+    return Admitted(order, rows, urls, edges, [url[: url.index("/", len("http://x"))] for url in firsts])
+
+
+def _with_hosts(hosts: Hosts, fresh: Admitted) -> Hosts:
     """The hosts with those that are new; two hosts of one hash would be taken for one, and are refused."""
-    hashes, firsts = np.unique(fresh.hosts, return_index=True)
+    hashes = fresh.rows.hosts[fresh.edges[:-1]]
     places = hosts.positions(hashes)
-    names = [_host_text(urls[first]) for first in firsts.tolist()]
-    for place, name in zip(places.tolist(), names, strict=True):
+    for place, name in zip(places.tolist(), fresh.names, strict=True):
         if place >= 0 and hosts.names[place] != name:
             raise WorkError(f"{name} and {hosts.names[place]} have the same hash; leave one of them out of the scope")
-    new = [name for place, name in zip(places.tolist(), names, strict=True) if place < 0]
+    new = [name for place, name in zip(places.tolist(), fresh.names, strict=True) if place < 0]
     return Hosts(np.concatenate((hosts.hashes, hashes[places < 0])), [*hosts.names, *new])
 
 
-def _host_text(url: str) -> str:
-    """Everything before the path, credentials included: what the hash of the host is made of."""
-    return url[: url.index("/", 8)]
+def _with_run(runs: list[Run], fresh: Admitted, known: int) -> list[Run]:
+    if not len(fresh.order):
+        return runs
+    order = np.argsort(fresh.rows.fingerprints)
+    return [*runs, Run(fresh.rows.fingerprints[order], (known + order).astype(np.uint32))]
 
 
-def _found(block: Block, judgement: Judgement, admitted: NDArray[np.intp], urls: list[str]) -> Cycle:
+def _found(block: Block, judgement: Judgement, fresh: Admitted) -> Cycle:
     now, before = judgement.collected_now, judgement.collected_before
-    only_extracted = ~now[admitted]
+    only_extracted = pa.array(~now[fresh.order])
     return Cycle(
         block=block.number,
         collected_before=int((before & ~now).sum()),
         known=int(((judgement.rows >= 0) & ~before & ~now).sum()),
         collected_now=int(now.sum()),
-        fresh=list(compress(urls, only_extracted.tolist())),
+        fresh=fresh.urls.filter(only_extracted).to_pylist(),
     )

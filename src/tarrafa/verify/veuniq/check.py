@@ -12,11 +12,12 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.block import HASHES, Block, Content
+from tarrafa.verify.veuniq.block import COLLECTED, HASHES, Block, Content
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 
 
@@ -44,7 +45,7 @@ def _block_problems(shelf: Shelf, block: Block, spills: list[Spill], seed: int) 
     yield from _host_problems(content, block, seed)
     yield from _text_problems(content, shelf.texts(block, content.columns.origin), seed)
     visited = np.isin(content.columns.origin, shelf.visits(block)["origin"])
-    if not (visited | (content.columns.collected == 0)).all():
+    if not (visited | (content.columns.state != COLLECTED)).all():
         yield "a collected URL has no visit"
 
 
@@ -72,7 +73,7 @@ def _host_problems(content: Content, block: Block, seed: int) -> Iterator[str]:
         yield "a host belongs to another block"
 
 
-def _text_problems(content: Content, urls: list[str], seed: int) -> Iterator[str]:
+def _text_problems(content: Content, urls: pa.LargeStringArray, seed: int) -> Iterator[str]:
     keys = keys_of(urls, seed)
     if not np.array_equal(keys.hosts, content.hosts.hashes[content.columns.host]):
         yield "a URL is not of its row's host"

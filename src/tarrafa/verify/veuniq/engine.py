@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
-from tarrafa.verify.veuniq.change import Change
+from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Bounds, Change
 from tarrafa.verify.veuniq.check import problems
 from tarrafa.verify.veuniq.disk import (
     MANIFEST,
@@ -33,13 +33,11 @@ from tarrafa.verify.veuniq.disk import (
     translated,
     write_manifest,
 )
-from tarrafa.verify.veuniq.read import Best, Reader
+from tarrafa.verify.veuniq.read import Reader, Scheduled
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
 FORMAT = 1
-BLOCK_ROWS = 2_000_000
-SCHEDULED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,10 @@ def _ignore(_name: str) -> None:
 
 class Veuniq:
     def __init__(
-        self, folder: Path, *, block_rows: int = BLOCK_ROWS, seed: int | None = None, step: Step = _ignore
+        self, folder: Path, *, bounds: Bounds = DEFAULT_BOUNDS, seed: int | None = None, step: Step = _ignore
     ) -> None:
         self._folder = folder
-        self._block_rows = block_rows
+        self._bounds = bounds
         self._step = step
         with translated(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +155,7 @@ class Veuniq:
             part for spill in state.spills if spill.cycle > block.since for part in self._shelf.read_spill(spill, block)
         ]
         mine = given.take(np.flatnonzero(blocks == chosen)) if len(others) else given
-        change = Change(self._shelf, number, self._block_rows, state.next_block)
+        change = Change(self._shelf, number, self._bounds, state.next_block)
         verified, cycle = change.verified(block, joined([mine, *parts]))
         self._step("files written")
         left = [replace(each, waiting=int(waiting[place])) for place, each in enumerate(state.blocks)]
@@ -188,9 +186,14 @@ class Veuniq:
     def urls_of(self, host: str) -> Iterator[Known]:
         return self._reader().urls_of(host)
 
-    def best(self, block: int, per_host: int = SCHEDULED) -> Iterator[Best]:
-        """What the schedule should take next from a block: up to `per_host` URLs of each of its hosts."""
-        return self._reader().best(self._state.blocks[block], per_host)
+    def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
+        """What is to be fetched next of a block: the scheduled URLs of each of its hosts, or the best of them."""
+        found = next(each for each in self._state.blocks if each.number == block)
+        return self._reader().scheduled(found, self._bounds.quota.order, found.rows if per_host is None else per_host)
+
+    def blocks(self) -> list[int]:
+        """The numbers of all blocks."""
+        return [block.number for block in self._state.blocks]
 
     def urls(self) -> Iterator[Known]:
         """Everything that is known, block by block."""
@@ -215,6 +218,7 @@ class Veuniq:
         return Counts(
             known=sum(block.rows for block in blocks),
             collected=sum(block.collected for block in blocks),
+            scheduled=sum(block.scheduled for block in blocks),
             hosts=sum(block.hosts_count for block in blocks),
             blocks=len(blocks),
             waiting=sum(block.waiting for block in blocks),
@@ -230,7 +234,7 @@ _BLOCK_FIELDS = tuple(each.name for each in fields(Block))
 
 def _block_from(values: list[Any]) -> Block:
     block = Block(**dict(zip(_BLOCK_FIELDS, values, strict=True)))
-    for name in ("runs", "columns", "hosts", "visits"):
+    for name in ("runs", "places", "marks", "hosts", "visits"):
         setattr(block, name, [Stored(*stored) for stored in getattr(block, name)])
     block.texts = [Texts(first, Stored(*stored)) for first, stored in block.texts]
     return block

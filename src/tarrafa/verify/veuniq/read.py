@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tarrafa.verify.contract import Known
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.block import Block, Columns, find
+from tarrafa.verify.veuniq.block import COLLECTED, SCHEDULED, Block, Columns, find
+from tarrafa.verify.veuniq.scheduling import Order, edges_of_hosts, ordered
 from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
@@ -17,8 +18,8 @@ from tarrafa.verify.veuniq.tables import KEPT_VISIT
 SLASHES = 3  # of any canonical URL: what has fewer is none, and not known
 
 
-class Best(NamedTuple):
-    """The URLs of a host that should be fetched first, in that order."""
+class Scheduled(NamedTuple):
+    """The URLs of a host that are to be fetched next, in that order."""
 
     host: str
     urls: list[str]
@@ -58,43 +59,30 @@ class Reader:
 
     def _known(self, block: Block, columns: Columns, rows: NDArray[np.int64]) -> Iterator[Known]:
         chosen = Columns(*(column[rows] for column in columns))  # type: ignore[arg-type]
-        urls = self._shelf.texts(block, chosen.origin)
-        visits = self._shelf.visits(block) if chosen.collected.any() else np.empty(0, KEPT_VISIT)
+        urls = self._shelf.texts(block, chosen.origin).to_pylist()
+        collected = chosen.state == COLLECTED
+        visits = self._shelf.visits(block) if collected.any() else np.empty(0, KEPT_VISIT)
         places = np.searchsorted(visits["origin"], chosen.origin).tolist()
         for number, url in enumerate(urls):
-            hints = int(chosen.priority[number]), int(chosen.links[number])
-            if not chosen.collected[number]:
-                yield Known(url, False, *hints)
+            hints, outside = (int(chosen.priority[number]), int(chosen.links[number])), int(chosen.outside[number])
+            if not collected[number]:
+                yield Known(url, False, *hints, outside=outside)
                 continue
             visit = visits[places[number]]
             at_seconds, offset, file, status = (visit[name].item() for name in VISIT.names or ())
-            yield Known(url, True, *hints, at_seconds, status, file, offset)
+            yield Known(url, True, *hints, at_seconds, status, file, offset, outside)
 
     def urls(self) -> Iterator[Known]:
         for block in self._blocks:
             if block.rows:
                 yield from self._known(block, self._shelf.load(block).columns, np.arange(block.rows))
 
-    def best(self, block: Block, per_host: int) -> Iterator[Best]:
-        """For each host of the block the uncollected URLs of lowest priority; the earliest first among equals."""
+    def scheduled(self, block: Block, order: Order, per_host: int) -> Iterator[Scheduled]:
+        """For each host of the block its scheduled URLs in the order of the policy, up to `per_host`."""
         content = self._shelf.load(block)
         columns = content.columns
-        rows = np.flatnonzero(columns.collected == 0)
-        rows = rows[np.lexsort((columns.priority[rows], columns.host[rows]))]
-        rows = rows[_first_of_each(columns.host[rows], per_host)]
-        urls = self._shelf.texts(block, columns.origin[rows])
-        for first, end in _groups(columns.host[rows]):
-            yield Best(content.hosts.names[int(columns.host[rows[first]])], urls[first:end])
-
-
-def _groups(hosts: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Where each run of equal hosts begins and ends."""
-    edges = np.flatnonzero(np.concatenate(([True], hosts[1:] != hosts[:-1], [True]))).tolist() if len(hosts) else [0]
-    return list(pairwise(edges))
-
-
-def _first_of_each(hosts: NDArray[np.uint32], count: int) -> NDArray[np.bool_]:
-    """The first `count` of each run of equal hosts."""
-    starts = [start for start, _ in _groups(hosts)]
-    lengths = np.diff([*starts, len(hosts)])
-    return np.arange(len(hosts)) - np.repeat(np.array(starts, np.int64), lengths) < count
+        rows = np.flatnonzero(columns.state == SCHEDULED)
+        rows = ordered(columns, rows, order(columns, rows), per_host)
+        urls = self._shelf.texts(block, columns.origin[rows]).to_pylist()
+        for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
+            yield Scheduled(content.hosts.names[int(columns.host[rows[first]])], urls[first:end])

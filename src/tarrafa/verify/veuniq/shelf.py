@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
-from tarrafa.verify.veuniq.block import NO_COLUMNS, Block, Columns, Content, Hosts, Run, Texts
+from tarrafa.verify.veuniq.block import MARKS, PLACES, Block, Columns, Content, Hosts, Run, Texts
 from tarrafa.verify.veuniq.disk import Buffer, Stored, read_file, write_file
 from tarrafa.verify.veuniq.spill import PART, Waiting, pack, unpack_part, within
 from tarrafa.verify.veuniq.tables import KEPT_VISIT, pack_texts, pack_visits, unpack_texts, unpack_visits
+from tarrafa.verify.veuniq.texts import gathered
 
 
 class Spill(NamedTuple):
@@ -28,16 +30,18 @@ class Shelf:
 
     def load(self, block: Block) -> Content:
         """What a cycle needs of a block; the texts and visits stay where they are."""
-        columns = self._columns(block.columns[0]) if block.columns else NO_COLUMNS
+        columns = Columns(*self._columns(block.places, PLACES), *self._columns(block.marks, MARKS))
         return Content([self._run(stored) for stored in block.runs], columns, self.hosts(block))
 
-    def _columns(self, stored: Stored) -> Columns:
-        data, at = read_file(self.folder, stored), 0
-        columns: list[NDArray[Any]] = []
-        for empty in NO_COLUMNS:
-            columns.append(np.frombuffer(data, empty.dtype, stored.rows, at))
-            at += columns[-1].nbytes
-        return Columns(*columns)
+    def _columns(self, files: list[Stored], kinds: Sequence[Any]) -> list[NDArray[Any]]:
+        """The columns that stand one after the other in each of the files, each joined over all files."""
+        pieces: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in kinds]
+        for stored in files:
+            data, at = read_file(self.folder, stored), 0
+            for kind, column in zip(kinds, pieces, strict=True):
+                column.append(np.frombuffer(data, kind, stored.rows, at))
+                at += column[-1].nbytes
+        return [column[-1] if len(column) <= 2 else np.concatenate(column) for column in pieces]
 
     def _run(self, stored: Stored) -> Run:
         data = read_file(self.folder, stored)
@@ -51,17 +55,14 @@ class Shelf:
             names += data[8 * stored.rows :].decode("ascii").split("\n")
         return Hosts(np.concatenate(hashes), names)
 
-    def texts(self, block: Block, origins: NDArray[Any]) -> list[str]:
+    def texts(self, block: Block, origins: NDArray[Any]) -> pa.LargeStringArray:
         """The URLs of these origins, in their order."""
         starts = np.array([texts.first_origin for texts in block.texts], np.int64)
-        which = np.searchsorted(starts, origins, side="right") - 1
-        found = [""] * len(origins)
-        for number in np.unique(which).tolist():
-            places = np.flatnonzero(which == number)
-            urls = unpack_texts(read_file(self.folder, block.texts[number].stored), origins[places])
-            for place, url in zip(places.tolist(), urls, strict=True):
-                found[place] = url
-        return found
+        return gathered(
+            starts,
+            origins,
+            lambda number, rows: unpack_texts(read_file(self.folder, block.texts[number].stored), rows),
+        )
 
     def visits(self, block: Block) -> NDArray[Any]:
         """Every visit that is still true, by origin."""
@@ -77,14 +78,21 @@ class Shelf:
     def write_run(self, block: Block, generation: int, run: Run) -> Stored:
         return self._write(block, f"run{generation}", run, len(run.rows))
 
-    def write_columns(self, block: Block, generation: int, columns: Columns) -> Stored:
-        return self._write(block, f"columns{generation}", columns, len(columns.host))
+    def write_places(self, block: Block, generation: int, columns: Columns, first: int) -> Stored:
+        """Those of the rows from `first` on."""
+        pieces = (columns.host[first:], columns.origin[first:])
+        return self._write(block, f"places{generation}", pieces, len(pieces[0]))
+
+    def write_marks(self, block: Block, generation: int, columns: Columns) -> Stored:
+        return self._write(block, f"marks{generation}", columns[len(PLACES) :], len(columns.host))
 
     def write_hosts(self, block: Block, generation: int, hosts: Hosts) -> Stored:
         pieces = (hosts.hashes, "\n".join(hosts.names).encode("ascii"))
         return self._write(block, f"hosts{generation}", pieces, len(hosts.names))
 
-    def write_texts(self, block: Block, name: str, hosts: list[str], which: NDArray[Any], paths: list[str]) -> Texts:
+    def write_texts(
+        self, block: Block, name: str, hosts: list[str], which: NDArray[Any], paths: pa.LargeStringArray
+    ) -> Texts:
         """`name` begins with the number of the cycle."""
         data = pack_texts(block.origins, hosts, which, paths, block.since)
         return Texts(block.origins, self._write(block, f"texts{name}.parquet", (data,), len(paths)))

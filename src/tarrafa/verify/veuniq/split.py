@@ -35,7 +35,7 @@ def _edge(content: Content) -> int | None:
 
 
 def _half(block: Block, number: int, first: int, end: int) -> Block:
-    return replace(block, number=number, first=first, end=end, runs=[], columns=[], hosts=[])
+    return replace(block, number=number, first=first, end=end, runs=[], places=[], marks=[], hosts=[])
 
 
 def _part(content: Content, hosts: NDArray[np.bool_]) -> Content:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ _DELTA = "DELTA_BINARY_PACKED"
 
 
 def pack_texts(
-    first_origin: int, hosts: list[str], which: NDArray[np.integer[Any]], paths: list[str], cycle: int
+    first_origin: int, hosts: list[str], which: NDArray[np.integer[Any]], paths: pa.LargeStringArray, cycle: int
 ) -> pa.Buffer:
     """URLs in the order of their origin, by which other files mean them; `which` says whose of the hosts each is."""
     origins = np.arange(first_origin, first_origin + len(paths), dtype=np.uint32)
@@ -23,21 +24,18 @@ def pack_texts(
         {
             "origin": origins,
             "host": pa.DictionaryArray.from_arrays(which.astype(np.int32), hosts),
-            "path": pa.array(paths, pa.string()),
+            "path": paths,
             "cycle": np.full(len(paths), cycle, np.uint32),
         }
     )
     return _packed(table, ["host", "cycle"], {"origin": _DELTA, "path": "PLAIN"})
 
 
-def unpack_texts(data: bytes, origins: NDArray[np.uint32] | None = None) -> list[str]:
-    """The URLs of a file; of these origins alone, if any are given, in their order."""
-    table = pq.read_table(pa.BufferReader(data), columns=["origin", "host", "path"])
-    if origins is not None:
-        first = table["origin"][0].as_py()
-        table = table.take(pa.array(origins - np.uint32(first)))
-    hosts, paths = table["host"].to_pylist(), table["path"].to_pylist()
-    return [host + path for host, path in zip(hosts, paths, strict=True)]
+def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
+    """The URLs of these rows of a file."""
+    table = pq.read_table(pa.BufferReader(data), columns=["host", "path"]).take(pa.array(rows))
+    hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
+    return pc.binary_join_element_wise(hosts, paths, pa.scalar("", pa.large_string())).combine_chunks()
 
 
 def pack_visits(visits: NDArray[np.void]) -> pa.Buffer:
