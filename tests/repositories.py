@@ -1,18 +1,15 @@
-"""What the tests of repositories share: the obvious model, batches made by a seed, and a process that can be killed.
-
-Run as a program, `repositories.py NAME FOLDER SEED COUNT` offers batches to the engine of that name, those that it has
-already taken too, and prints the number of each after its cycle. It is killed by the test that started it.
-"""
+"""What the tests of repositories share: the obvious model, batches made by a seed, and folders in memory."""
 
 import random
-import sys
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from tarrafa.verify import Batch, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
+from tarrafa.verify import Batch, Bounds, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
 from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX
 from tarrafa.verify.engines import ENGINES, open_repository
 from tarrafa.verify.engines.drum import DrumRepository
@@ -25,12 +22,22 @@ Find = tuple[str, int, int]  # URL, priority, links
 # The engines, and some once more with parts so small that every case occurs; what depends on a secret has a known one.
 OPENERS: dict[str, Callable[[Path], Repository]] = {
     **{name: lambda folder, name=name: open_repository(name, folder) for name in ENGINES},  # type: ignore[misc]
-    "veuniq of small blocks": lambda folder: Veuniq(folder, block_rows=6, seed=1),
+    "veuniq of small blocks": lambda folder: Veuniq(folder, bounds=Bounds(rows=6), seed=1),
     "veuniq-text of three blocks": lambda folder: VeuniqText(folder, blocks=3, seed=1),
     "drum of small arrays": lambda folder: DrumRepository(folder, array_rows=2, bucket_rows=6),
     "mercator-a of a small cache": lambda folder: MercatorA(folder, generation_pairs=4),
 }
 IN_BLOCKS = [name for name in OPENERS if name.startswith("veuniq")]
+
+
+# A disk syncs a file in milliseconds, and here are thousands. A kill does not lose what the system has taken.
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@contextmanager
+def new_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="repository", dir=IN_MEMORY) as folder:
+        yield Path(folder) / "repository"
 
 
 def batch_of(number: int, visits: Sequence[Visit], finds: Sequence[Find]) -> Batch:
@@ -43,7 +50,8 @@ def batch_of(number: int, visits: Sequence[Visit], finds: Sequence[Find]) -> Bat
         np.array(offset, np.uint64),
     )
     found, priority, links = zip(*finds, strict=True) if finds else ((),) * 3
-    return Batch(number, collected, Extracted(found, np.array(priority, np.uint16), np.array(links, np.uint16)))
+    counts = np.array(links, np.uint16)
+    return Batch(number, collected, Extracted(found, np.array(priority, np.uint16), counts, counts // 2))
 
 
 @dataclass
@@ -59,8 +67,8 @@ class Model:
         visits, finds = visits_of(batch), finds_of(batch)
         for visit in sorted(visits, key=lambda visit: visit[1]):
             self._collect(batch.number, *visit)
-        for find in finds:
-            self._extract(batch.number, *find)
+        for find, outside in zip(finds, batch.extracted.outside.tolist(), strict=True):
+            self._extract(batch.number, *find, outside)
         now = {visit[0] for visit in visits}
         others = {find[0] for find in finds} - now
         return Cycle(
@@ -72,14 +80,15 @@ class Model:
         )
 
     def _collect(self, number: int, url: str, at_seconds: float, status: int, file: int, offset: int) -> None:
-        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0))
+        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0, 0))
         self.admitted.setdefault(url, number)
-        self.known[url] = Known(url, True, old.priority, old.links, at_seconds, status, file, offset)
+        self.known[url] = Known(url, True, old.priority, old.links, old.outside, at_seconds, status, file, offset)
 
-    def _extract(self, number: int, url: str, priority: int, links: int) -> None:
-        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0))
+    def _extract(self, number: int, url: str, priority: int, links: int, outside: int) -> None:
+        old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0, 0))
         self.admitted.setdefault(url, number)
-        self.known[url] = old._replace(priority=min(old.priority, priority), links=min(old.links + links, LINKS_MAX))
+        links, outside = min(old.links + links, LINKS_MAX), min(old.outside + outside, LINKS_MAX)
+        self.known[url] = old._replace(priority=min(old.priority, priority), links=links, outside=outside)
 
 
 def visits_of(batch: Batch) -> list[Visit]:
@@ -116,16 +125,3 @@ def made_batch(seed: int, number: int, urls: int = 60) -> Batch:
 
 def drained(repository: Repository, number: int) -> list[Cycle]:
     return list(drain(repository, number))
-
-
-def run(name: str, folder: Path, seed: int, count: int) -> None:
-    repository = OPENERS[name](folder)
-    for number in range(count):
-        repository.cycle(made_batch(seed, number))
-        sys.stdout.write(f"{number}\n")
-        sys.stdout.flush()
-    repository.close()
-
-
-if __name__ == "__main__":
-    run(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

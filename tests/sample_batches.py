@@ -34,6 +34,6 @@ def _batch(number: int, chance: random.Random, size: int) -> Batch:
             extracted,
             np.array([chance.randrange(50) for _ in extracted], np.uint16),
             np.array([chance.randrange(1, 4) for _ in extracted], np.uint16),
-            np.zeros(len(extracted), np.uint16),
+            np.array([chance.randrange(0, 2) for _ in extracted], np.uint16),
         ),
     )

@@ -25,6 +25,10 @@ class Visit:
         """Until the test ends."""
         self._over.wait()
 
+    def rest(self, seconds: float) -> bool:
+        """For so long; whether the test has ended meanwhile."""
+        return self._over.wait(seconds)
+
     def reset(self) -> None:
         """Closing with a linger of zero seconds sends RST instead of FIN."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -29,10 +29,32 @@ CANON: list[dict[str, Any]] = [
     {"id": "c2", "cls": "rfc3986", "input": "http://example.org/%7ea", "expected": "http://example.org/~a"},
     {"id": "c3", "cls": "policy", "input": "http://example.org/?b&a", "expected": "http://example.org/?a&b"},
 ]
+ROBOTS: list[dict[str, Any]] = [
+    {
+        "id": "r1",
+        "kind": "allowed",
+        "tier": "core",
+        "ua": "FooBot",
+        "url": "http://example.org/a/b",
+        "robots": "User-agent: foobot\nDisallow: /a/\n",
+        "expected": False,
+    },
+    {
+        "id": "r2",
+        "kind": "allowed",
+        "tier": "policy",
+        "ua": "FooBot",
+        "url": "http://example.org/a",
+        "robots_b64": "VXNlci1hZ2VudDogKgpEaXNhbGxvdzogLw==",
+        "expected": True,
+    },
+    {"id": "r3", "kind": "crawl_delay", "tier": "core", "ua": "x", "robots": "", "expected": None},
+    {"id": "r4", "kind": "sitemaps", "tier": "core", "ua": "x", "robots": "Sitemap: /relative", "expected": []},
+]
 
 
 def folder(root: Path, urls: list[dict[str, Any]], canon: list[dict[str, Any]]) -> Path:
-    for name, cases in (("urls", urls), ("canon", canon)):
+    for name, cases in (("urls", urls), ("canon", canon), ("robots", ROBOTS)):
         (root / name).mkdir()
         (root / name / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     return root
@@ -55,6 +77,9 @@ def test_only_the_groups_that_count_make_the_percent(tmp_path: Path) -> None:
     assert got["urls"]["groups"]["encoding"]["passed"] == 1
     assert got["canon"]["percent"] == 100.0
     assert got["canon"]["groups"]["policy"]["passed"] == 0
+    assert got["robots"]["percent"] == 100.0
+    counts = {name: group["counts"] for name, group in got["robots"]["groups"].items()}
+    assert counts == {"core": True, "policy": False, "crawl_delay core": False, "sitemaps core": False}
 
 
 def test_one_wrong_expectation_lowers_the_percent(tmp_path: Path) -> None:

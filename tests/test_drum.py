@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.verify.engines.drum import Answers, Drum
-from tarrafa.verify.engines.sorted_file import Layout, Part, SortedFile, Values
+from tarrafa.verify.engines.sorted_file import Layout, Part, SortedFile, Values, Written
 
 LAYOUT = Layout(2, (np.dtype(np.uint32),))
 NO_FILE = SortedFile(Path("none"), [])
@@ -130,9 +130,9 @@ def test_a_merge_reads_each_part_once_in_order_and_writes_one_file(
     offsets: list[int] = []
     read = Layout.read
 
-    def noted(layout: Layout, file: BinaryIO, rows: int) -> Part:
+    def noted(layout: Layout, file: BinaryIO, part: Written) -> Part:
         offsets.append(file.tell())
-        return read(layout, file, rows)
+        return read(layout, file, part)
 
     monkeypatch.setattr(Layout, "read", noted)
     play.do("check_update", keys[::-1], [1] * 20, [str(key) for key in keys[::-1]])

@@ -1,12 +1,8 @@
 """One suite for every uniqueness engine: each guarantee of the contract by its number, checked against a dictionary."""
 
-import random
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from os import SEEK_END
 from pathlib import Path
 from typing import TypeVar
 from unittest import mock
@@ -15,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import repositories
 from repositories import (
     HOSTS,
     IN_BLOCKS,
@@ -27,6 +22,7 @@ from repositories import (
     finds_of,
     host_of,
     made_batch,
+    new_folder,
     visits_of,
 )
 from tarrafa.errors import HeldError, InputError
@@ -63,15 +59,7 @@ def _lists(each: st.SearchStrategy[T], size: int) -> st.SearchStrategy[list[T]]:
 
 
 engines = pytest.mark.parametrize("name", OPENERS)
-# A disk syncs a file in milliseconds, and here are thousands; what a kill leaves behind is tested on the real disk.
-IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 examples = settings(max_examples=8)
-
-
-@contextmanager
-def new_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="repository", dir=IN_MEMORY) as folder:
-        yield Path(folder) / "repository"
 
 
 @contextmanager
@@ -252,55 +240,6 @@ def test_second_process_in_the_same_folder_is_refused(name: str, tmp_path: Path)
         OPENERS[name](tmp_path)
 
 
-BATCHES = 8
-KILLS = 2
-
-
-def killed_after(name: str, folder: Path, lines: int, chance: random.Random) -> int:
-    """Run the child until it has told of so many batches, wait for a random piece of work, kill it; what it told of."""
-    command = [sys.executable, repositories.__file__, name, str(folder), "7", str(BATCHES)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        told = [child.stdout.readline() for _ in range(lines)]
-        sum(range(chance.randrange(100_000)))
-        child.send_signal(signal.SIGKILL)
-        told += child.stdout.readlines()
-    return len([line for line in told if line.endswith("\n")])
-
-
-def state(repository: Repository) -> tuple[object, ...]:
-    counts = repository.counts()
-    return contents(repository, HOSTS), counts._replace(disk_bytes=0)
-
-
-def undisturbed(name: str, folder: Path) -> list[tuple[object, ...]]:
-    """The state before the first batch and after each."""
-    with opened(name, folder) as repository:
-        states = [state(repository)]
-        for number in range(BATCHES):
-            repository.cycle(made_batch(7, number))
-            states.append(state(repository))
-    return states
-
-
-@engines
-def test_5_nothing_that_was_committed_is_lost_by_a_kill(name: str, tmp_path: Path) -> None:
-    """The blocks of veuniq-text depend on a secret, so what waits after a batch is compared where that is known."""
-    chance = random.Random(name)
-    states = undisturbed(name, tmp_path / "undisturbed")
-    for kill in range(KILLS):
-        folder = tmp_path / str(kill)
-        told = killed_after(name, folder, chance.randrange(BATCHES), chance)
-        with opened(name, folder) as repository:
-            found = state(repository)
-            if name != "veuniq-text":
-                assert found in states[told : told + 2]
-            for number in range(BATCHES):
-                repository.cycle(made_batch(7, number))
-            drained(repository, BATCHES)
-            assert contents(repository, HOSTS) == model_of([made_batch(7, n) for n in range(BATCHES)]).known
-
-
 @pytest.mark.parametrize("name", ["central", "veuniq-text of three blocks"])
 @settings(max_examples=30)
 @given(batches=histories(), size=st.integers(1, 3))
@@ -318,14 +257,13 @@ def test_text_in_small_subgroups_is_the_same(name: str, batches: list[Batch], si
 
 
 @pytest.mark.parametrize("tail", [1, 10, 40])
-def test_journal_of_memory_that_was_cut_holds_what_is_whole(tmp_path: Path, tail: int) -> None:
-    sizes = []
-    for number in range(2):
-        with opened("memory", tmp_path) as repository:
-            repository.cycle(made_batch(1, number))
-            sizes.append((tmp_path / "journal").stat().st_size)
+def test_journal_of_memory_whose_last_write_was_under_way_holds_what_is_whole(tmp_path: Path, tail: int) -> None:
+    with opened("memory", tmp_path) as repository:
+        repository.cycle(made_batch(1, 0))
     with (tmp_path / "journal").open("r+b") as file:
-        file.truncate(sizes[0] + tail)
+        piece = file.read(tail)
+        file.seek(0, SEEK_END)
+        file.write(piece)
     with opened("memory", tmp_path) as repository:
         assert contents(repository, HOSTS) == model_of([made_batch(1, 0)]).known
         repository.cycle(made_batch(1, 1))

@@ -6,6 +6,7 @@ A suite is one function from the data folder to a `Suite`; add it to `SUITES` an
 """
 
 import argparse
+import base64
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from rich.table import Table
 
 from tarrafa import urls
 from tarrafa.errors import InputError
+from tarrafa.obey import product_token, read_robots
 
 Case = dict[str, Any]
 
@@ -66,7 +68,26 @@ def canon_suite(data: Path) -> Suite:
     return counted(groups.values())
 
 
-SUITES: dict[str, Callable[[Path], Suite]] = {"urls": urls_suite, "canon": canon_suite}
+def robots_suite(data: Path) -> Suite:
+    """Only whether a URL may be visited counts, and of that what all implementations agree on: the tier `core`."""
+    groups = Groups(counting={"core"})
+    for case in cases(data / "robots" / "cases.jsonl", "id", "kind", "tier", "ua", "expected"):
+        url = case.get("url", "")
+        about = f"{case['id']} {url!a} for {case['ua']!a}"
+        group = case["tier"] if case["kind"] == "allowed" else f"{case['kind']} {case['tier']}"
+        groups[group].add(about, robots_answer(case, url), case["expected"])
+    return counted(groups.values())
+
+
+def robots_answer(case: Case, url: str) -> object:
+    body = base64.b64decode(case["robots_b64"]) if "robots_b64" in case else case.get("robots", "").encode()
+    rules = read_robots(body, product_token(case["ua"]))
+    if case["kind"] == "crawl_delay":
+        return rules.crawl_delay_seconds
+    return list(rules.sitemaps) if case["kind"] == "sitemaps" else rules.allows(urls.canonical(url) or "/")
+
+
+SUITES: dict[str, Callable[[Path], Suite]] = {"urls": urls_suite, "canon": canon_suite, "robots": robots_suite}
 
 
 class Groups(dict[str, Group]):

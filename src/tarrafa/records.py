@@ -17,7 +17,10 @@ Headers = tuple[tuple[str, str], ...]
 def header(headers: Headers, name: str) -> str | None:
     """The first value of that name, in any case of letters."""
     wanted = name.lower()
-    return next((value for key, value in headers if key.lower() == wanted), None)
+    for key, value in headers:
+        if key.lower() == wanted:
+            return value
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Request:
 
     url: str
     headers: Headers = ()
+    address: str = ""  # connect to this one; empty leaves the choice to the transport
+    any_type: bool = False  # read the body whatever its type, as for robots.txt
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,10 @@ class Page:
     timings: Timings = Timings()
     truncated: bool = False  # the body was cut at its bound, or broke off before its announced end
     address: str = ""  # that answered
+    unread: bool = False  # its type is not wanted, so the body was left with the host
+    http_version: str = "1.1"
+    reason: str = ""  # the words after the status; HTTP/2 has none
+    tls: str = ""  # what is wrong with the certificate, where that was accepted
 
     def header(self, name: str) -> str | None:
         return header(self.headers, name)

@@ -1,14 +1,20 @@
 """From the configuration to the objects that do the work: only this file knows which implementation stands where."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from tarrafa.configuration import KEYS, Configuration
 from tarrafa.errors import ConfigurationError, InputError
-from tarrafa.fetch import CurlTransport, Resolver
-from tarrafa.records import Transport
-from tarrafa.simulate.web import Fault, Habits, Plan, parse_faults
+from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
+from tarrafa.simulate.web import Habits, Plan, parse_faults
+
+T = TypeVar("T")
 
 
-def transport(configuration: Configuration, resolver: Resolver | None = None) -> Transport:
+def transport(configuration: Configuration, resolver: Resolver | None = None) -> CurlTransport:
     """The real web, or with a resolver of your own the part of it that your names lead to."""
+    _read(configuration, "fetch.types", Types)
+    _read(configuration, "fetch.proxy", parse_proxy)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
 
 
@@ -21,15 +27,16 @@ def web(configuration: Configuration) -> tuple[Plan, Habits]:
         rng_seed=section.rng_seed,
         port=section.port,
         names=section.names,
-        faults=_faults(configuration),
+        faults=_read(configuration, "web.faults", parse_faults),
     )
     return plan, Habits(section.speed, section.delay_seconds, section.log_size)
 
 
-def _faults(configuration: Configuration) -> frozenset[Fault]:
-    """The names of faults belong to the synthetic web, so only here is it found that one of them is wrong."""
+def _read(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:
+    """A text whose meaning belongs to a room; so only here is it found that it is wrong."""
+    key = KEYS[path]
     try:
-        return parse_faults(configuration.web.faults)
+        return read(configuration.value(key))
     except InputError as error:
-        origin = configuration.origin(KEYS["web.faults"])
-        raise ConfigurationError(f"{origin.removeprefix('file ')}: [web] faults: {error}") from error
+        origin = configuration.origin(key)
+        raise ConfigurationError(f"{origin.removeprefix('file ')}: [{key.section}] {key.name}: {error}") from error

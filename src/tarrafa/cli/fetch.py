@@ -64,7 +64,7 @@ def _url(text: str) -> Url:
 
 
 def _fetch(configuration: Configuration, url: str, as_json: bool) -> Page:
-    outcome = asyncio.run(wiring.transport(configuration).fetch(Request(url)))
+    outcome = asyncio.run(wiring.transport(configuration).fetch(Request(url, any_type=True)))
     if isinstance(outcome, Page):
         return outcome
     if as_json:

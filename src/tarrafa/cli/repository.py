@@ -35,7 +35,7 @@ def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) ->
     with _open(context, directory) as repository:
         counts = repository.counts()
     found: dict[str, Any] = counts._asdict()
-    found["uncollected"] = counts.known - counts.collected
+    found["remaining"] = counts.known - counts.collected - counts.scheduled
     found["bytes_per_url"] = round(counts.disk_bytes / counts.known, 1) if counts.known else None
     if as_json:
         show_json(found)
@@ -51,7 +51,8 @@ def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) ->
 _STATS = (
     ("known", "known URLs"),
     ("collected", "of them collected"),
-    ("uncollected", "not collected yet"),
+    ("scheduled", "chosen to be fetched next"),
+    ("remaining", "remaining"),
     ("waiting", "offered, waiting to be verified"),
     ("hosts", "hosts"),
     ("blocks", "blocks"),

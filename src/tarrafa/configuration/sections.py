@@ -42,6 +42,22 @@ class Fetch:
     )
     # libcurl gives up at 300 KiB by itself; below that the bound is ours.
     header_limit_bytes: int = _key(Size("1KiB", "256KiB"), "64KiB", "a page with a larger header is a failure")
+    first_byte_timeout_seconds: float = _key(
+        Duration("1ms", "1h"), "20s", "longest time from connecting to the first byte of the answer"
+    )
+    slow_time_seconds: float = _key(
+        Duration("1ms", "1h"), "20s", "a page slower than slow_limit for so many whole seconds is a failure"
+    )
+    slow_limit_bytes: int = _key(Size("1B", "1GB"), "100B", "bytes in a second that a page must bring, see slow_time")
+    types: str = _key(
+        Text(2_000),
+        "text/html, application/xhtml+xml, text/plain, application/xml, text/xml, "
+        "application/rss+xml, application/atom+xml, application/rdf+xml",
+        "media types whose body is read, an asterisk means any; of others only the header is kept",
+    )
+    insecure: bool = _key(Switch(), False, "accept broken certificates, and record with the page what is wrong")
+    proxy: str = _key(Text(500), "none", "http://name:port of a proxy that fetches for us, or none")
+    idle_connections: int = _key(Whole(1, 100_000), 500, "connections that are kept open to be used again")
 
 
 @dataclass(frozen=True, slots=True)

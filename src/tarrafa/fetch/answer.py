@@ -1,65 +1,110 @@
 """What a host has sent so far, within its bounds."""
 
-from tarrafa.records import Headers
+import re
+
+from tarrafa.fetch.wanted import Types
+from tarrafa.records import Headers, header
+
+# A value that goes on in the next line, as hosts wrote it long ago.
+_CONTINUED = re.compile(r"\r?\n[ \t]+")
+_END_OF_HEADER = (b"\r\n", b"\n")
+_ABORT = -1  # tells libcurl to stop; None tells it to go on
 
 
 class Answer:
-    """Filled by the transfer, line by line and piece by piece; read when the transfer has ended.
+    """Filled by the transfer, line by line and piece by piece; read when the transfer has ended; used again after.
 
-    `take_header` and `take_body` say whether to go on.
+    `take_header` and `take_body` are libcurl's callbacks, so they do little: a header is read once, when it is whole.
     """
 
-    def __init__(self, header_limit_bytes: int, body_limit_bytes: int) -> None:
-        self._header_room = header_limit_bytes
+    __slots__ = (
+        "_any_type",
+        "_body_limit",
+        "_body_room",
+        "_header_limit",
+        "_header_room",
+        "_lines",
+        "_pieces",
+        "_types",
+        "headers",
+        "http_version",
+        "is_body_cut",
+        "is_header_too_large",
+        "is_unread",
+        "reason",
+        "status",
+    )
+
+    def __init__(self, header_limit_bytes: int, body_limit_bytes: int, types: Types) -> None:
+        self._header_limit = header_limit_bytes
         self._body_limit = body_limit_bytes
-        self._headers: list[tuple[str, str]] = []
-        self._in_header = False
-        self._body = bytearray()
+        self._types = types
+        self.begin(any_type=False)
+
+    def begin(self, any_type: bool) -> None:
+        """Forget the page before."""
+        self._any_type = any_type
+        self._header_room = self._header_limit
+        self._body_room = self._body_limit
+        self._lines: list[bytes] = []
+        self._pieces: list[bytes] = []
+        self.headers: Headers = ()
         self.status = 0
-        self.is_header_too_large = False
-        self.is_body_cut = False
+        self.http_version = self.reason = ""
+        self.is_header_too_large = self.is_body_cut = self.is_unread = False
 
     @property
-    def headers(self) -> Headers:
-        return tuple(self._headers)
+    def has_begun(self) -> bool:
+        """Whether the first byte has come."""
+        return self._header_room != self._header_limit
 
     @property
     def body(self) -> bytes:
-        return bytes(self._body)
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
-    def take_header(self, line: bytes) -> bool:
+    def take_header(self, line: bytes) -> int | None:
         # Interim answers and trailers count too: a host must not send lines for ever.
         self._header_room -= len(line)
         if self._header_room < 0:
             self.is_header_too_large = True
-            return False
-        text = line.decode("latin-1").rstrip("\r\n")
-        if self._in_header:
-            self._take_field(text)
-        elif self.status < 200 and text.startswith("HTTP/"):
-            self._begin(text)
-        return True
+            return _ABORT
+        if self.status:  # the header has ended, so this is a trailer
+            return None
+        self._lines.append(line)
+        return self._end_header() if line in _END_OF_HEADER else None
 
-    def take_body(self, data: bytes) -> bool:
-        room = self._body_limit - len(self._body)
-        self._body += data[:room]
-        self.is_body_cut = len(data) > room
-        return not self.is_body_cut
+    def take_body(self, data: bytes) -> int | None:
+        room = self._body_room
+        self._body_room -= len(data)
+        if self._body_room >= 0:
+            self._pieces.append(data)
+            return None
+        self._pieces.append(data[:room])
+        self.is_body_cut = True
+        return _ABORT
 
-    def _begin(self, status_line: str) -> None:
-        """An interim answer (1xx) is forgotten when the next status line comes; after the final one come trailers."""
-        status = status_line.split(" ", 2)[1:2]
-        self.status = int(status[0]) if status and status[0].isdecimal() else 0
-        self._headers.clear()
-        self._in_header = True
+    def _end_header(self) -> int | None:
+        """An interim answer (1xx) is forgotten; of the final one it is decided whether its body is wanted."""
+        text = _CONTINUED.sub(" ", b"".join(self._lines).decode("latin-1"))
+        first, *fields = text.split("\n")
+        self._lines = []
+        version, _, rest = first.rstrip().partition(" ")
+        code, _, reason = rest.partition(" ")
+        status = int(code) if code.isdecimal() and len(code) == 3 else 0
+        if status < 200:
+            return None
+        self.status, self.reason = status, reason
+        self.http_version = version.partition("/")[2]
+        self.headers = _fields(fields)
+        self.is_unread = not self._is_wanted()
+        return _ABORT if self.is_unread else None
 
-    def _take_field(self, text: str) -> None:
-        if not text:
-            self._in_header = False
-        elif text[0] in " \t" and self._headers:  # a value that goes on, as hosts wrote it long ago
-            name, value = self._headers[-1]
-            self._headers[-1] = (name, f"{value} {text.strip()}")
-        else:
-            name, colon, value = text.partition(":")
-            if colon:
-                self._headers.append((name.strip(), value.strip()))
+    def _is_wanted(self) -> bool:
+        if self._any_type or self._types.want(header(self.headers, "content-type") or ""):
+            return True
+        return self.status in (204, 304) or header(self.headers, "content-length") == "0"
+
+
+def _fields(lines: list[str]) -> Headers:
+    parts = [line.partition(":") for line in lines]
+    return tuple([(name.strip(), value.strip()) for name, colon, value in parts if colon])

@@ -1,14 +1,8 @@
-"""One page over libcurl.
+"""Pages over libcurl, hundreds at once."""
 
-A transfer is prepared, performed and read in three steps, and only the middle one blocks: it runs in a thread.
-"""
-
-import asyncio
-import errno
 import logging
-import ssl
-import threading
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pycurl
@@ -16,65 +10,27 @@ import pycurl
 from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import Crawl, Fetch
-from tarrafa.errors import WorkError
-from tarrafa.fetch.answer import Answer
+from tarrafa.fetch.certificates import system_certificates
+from tarrafa.fetch.handle import Handle, make_settings
+from tarrafa.fetch.kept import Kept
+from tarrafa.fetch.multi import Multi
+from tarrafa.fetch.names import NameCache
+from tarrafa.fetch.outcome import Visit, is_unreached, read
+from tarrafa.fetch.proxy import parse_proxy
 from tarrafa.fetch.resolve import ADDRESS_LIMIT, Resolver, SystemResolver, public_only
 from tarrafa.logs import event
-from tarrafa.records import Failure, FailureKind, Page, Request, Timings
+from tarrafa.records import Failure, FailureKind, Page, Request
 from tarrafa.texts import cut, printable
 from tarrafa.urls import Url, parse
 
 log = logging.getLogger(__name__)
 
-# Where systems keep their certificates; libcurl knows only the place of the system on which it was built.
-_CERTIFICATE_PLACES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-
-# A value that a host gave us and gets back, such as an ETag, must not smuggle in another header.
-_LINE_BREAKS = dict.fromkeys(map(ord, "\r\n\0"), " ")
-
-_TOO_LARGE = 100  # libcurl's own bound for one line of the header; pycurl has no name for it
-_HTTP2_STREAM = 92
-
-_KINDS = {
-    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
-    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.NAME,
-    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
-    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
-    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
-    pycurl.E_SSL_CIPHER: FailureKind.TLS,
-    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
-    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
-    pycurl.E_RECV_ERROR: FailureKind.RESET,
-    pycurl.E_SEND_ERROR: FailureKind.RESET,
-    pycurl.E_GOT_NOTHING: FailureKind.RESET,
-    pycurl.E_PARTIAL_FILE: FailureKind.RESET,
-    pycurl.E_HTTP2: FailureKind.RESET,
-    _HTTP2_STREAM: FailureKind.RESET,
-    pycurl.E_UNSUPPORTED_PROTOCOL: FailureKind.ANSWER,  # the URL's scheme is known: it is the answer that is not HTTP
-    pycurl.E_FTP_WEIRD_SERVER_REPLY: FailureKind.ANSWER,
-    pycurl.E_BAD_CONTENT_ENCODING: FailureKind.ANSWER,
-    pycurl.E_URL_MALFORMAT: FailureKind.URL,
-    _TOO_LARGE: FailureKind.HEADER,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Transfer:
-    """One request on its way: filled by libcurl's callbacks, read when it has ended."""
-
-    request: Request
-    handle: pycurl.Curl
-    answer: Answer
-    at: float
-    name_seconds: float
+_FREE_HANDLE_LIMIT = 2_000
 
 
 class CurlTransport:
+    """Any number of fetches at a time, all on one event loop. After `close` it may be used again, on any loop."""
+
     def __init__(
         self,
         fetch: Fetch,
@@ -84,83 +40,125 @@ class CurlTransport:
         certificates: Path | None = None,
     ) -> None:
         self._fetch = fetch
-        self._crawl = crawl
-        self._resolver = resolver or SystemResolver()
+        self._allow_private = crawl.allow_private
         self._clock = clock or SystemClock()
-        self._certificates = certificates or system_certificates()
+        self._proxy = parse_proxy(fetch.proxy)
+        self._settings = make_settings(fetch, crawl, self._proxy, certificates or system_certificates())
+        name_seconds = min(fetch.timeout_seconds, fetch.connect_timeout_seconds)
+        self._names = NameCache(resolver or SystemResolver(), self._clock, name_seconds)
+        self._multi: Multi | None = None  # made by the first fetch, on its loop
+        self._kept = Kept()
+        self._free: list[Handle] = []  # filled when a fetch ends, emptied when one begins
 
     async def fetch(self, request: Request) -> Page | Failure:
         outcome = await self._outcome(request)
         _tell(outcome)
         return outcome
 
+    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
+        """Where a fetch of this name would connect to, the best first. Empty with a proxy: only that one knows.
+
+        The failure has the name where others have the URL.
+        """
+        literal = _literal(name)
+        if self._proxy and not literal:
+            return ()
+        found = (literal,) if literal else await self._names.addresses(name)
+        judged = self._judged(name, found)
+        return () if self._proxy and not isinstance(judged, Failure) else judged
+
+    def close(self) -> None:
+        """Fetches under way end as failures; every connection is closed."""
+        if self._multi is not None:
+            self._multi.close()
+            self._multi = None
+        for handle in self._free:
+            handle.close()
+        self._free.clear()
+        self._names.close()
+
     async def _outcome(self, request: Request) -> Page | Failure:
         url = parse(request.url)
         if url is None:
             return Failure(request.url, FailureKind.URL, "is not a canonical http or https URL")
         at, began = self._clock.now(), self._clock.monotonic()
-        addresses = await self._addresses(url)
+        addresses = await self._addresses(url, request.address)
         if isinstance(addresses, Failure):
-            return addresses
-        answer = Answer(self._fetch.header_limit_bytes, self._fetch.body_limit_bytes)
-        transfer = _Transfer(request, pycurl.Curl(), answer, at, self._clock.monotonic() - began)
-        self._prepare(transfer, url, addresses)
-        return _read(transfer, *await _perform(transfer.handle))
-
-    async def _addresses(self, url: Url) -> tuple[str, ...] | Failure:
-        """Where we may connect to; decided here, once, so that nothing can change it before the connection."""
-        literal = parse_address(url.name)
+            return replace(addresses, url=request.url)
+        name_seconds = self._clock.monotonic() - began
+        handle = self._free.pop() if self._free else Handle(self._settings, self._kept)
         try:
-            async with asyncio.timeout(min(self._fetch.timeout_seconds, self._fetch.connect_timeout_seconds)):
-                found = (str(literal),) if literal else await self._resolver.addresses(url.name)
-        except TimeoutError:
-            return Failure(url.url, FailureKind.TIMEOUT, f"no answer in time for the address of {url.name}")
+            handle.prepare(url.url, request.headers, request.any_type)
+            visits = [Visit(request.url, address, at, name_seconds) for address in addresses or ("",)]
+            return await self._try_each(handle, url.name, visits, began + self._fetch.timeout_seconds)
+        finally:
+            self._release(handle)
+
+    async def _addresses(self, url: Url, chosen: str) -> tuple[str, ...] | Failure:
+        """Where we may connect to; decided here, once, so that nothing can change it before the connection."""
+        if not chosen or self._proxy:
+            return await self.resolve(url.name)
+        literal = _literal(chosen)
+        return self._judged(url.name, (literal,) if literal else ())
+
+    def _judged(self, name: str, found: tuple[str, ...] | None) -> tuple[str, ...] | Failure:
+        if found is None:
+            return Failure(name, FailureKind.TIMEOUT, f"no answer in time for the address of {name}")
         if not found:
-            return Failure(url.url, FailureKind.NAME, f"{url.name} has no address")
-        allowed = found if self._crawl.allow_private else public_only(found)
+            return Failure(name, FailureKind.NAME, f"{name} has no address")
+        allowed = found if self._allow_private else public_only(found)
         if not allowed:
-            return Failure(url.url, FailureKind.PRIVATE, f"{found[0]} is not a public address")
+            return Failure(name, FailureKind.PRIVATE, f"{found[0]} is not a public address")
         return allowed[:ADDRESS_LIMIT]
 
-    def _prepare(self, transfer: _Transfer, url: Url, addresses: tuple[str, ...]) -> None:
-        handle, answer = transfer.handle, transfer.answer
-        handle.setopt(pycurl.URL, url.url.encode())
-        handle.setopt(pycurl.PATH_AS_IS, 1)
-        handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
-        handle.setopt(pycurl.FOLLOWLOCATION, 0)
-        handle.setopt(pycurl.NOSIGNAL, 1)
-        handle.setopt(pycurl.HTTPHEADER, self._header_lines(transfer.request))
-        handle.setopt(pycurl.HEADERFUNCTION, lambda line: len(line) if answer.take_header(line) else -1)
-        handle.setopt(pycurl.WRITEFUNCTION, lambda data: len(data) if answer.take_body(data) else -1)
-        self._bind(handle, url, addresses)
-        self._bound(handle, transfer.name_seconds)
+    async def _try_each(self, handle: Handle, name: str, visits: list[Visit], until: float) -> Page | Failure:
+        """Another address only where there was no connection: the host has noticed nothing."""
+        multi = self._running()
+        for visit in visits:
+            done, code, message = await self._visit(multi, handle, visit, until)
+            if not is_unreached(handle, code):
+                self._names.worked(name, visit.address)
+                break
+            self._names.failed(name, visit.address)
+        return read(done, handle, code, message)
 
-    def _bind(self, handle: pycurl.Curl, url: Url, addresses: tuple[str, ...]) -> None:
-        """Connect to these addresses only: whatever name libcurl would look up, this is the answer."""
-        places = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-        handle.setopt(pycurl.RESOLVE, [f"*:{url.port}:{places}"])
-        handle.setopt(pycurl.PROXY, "")
-        handle.setopt(pycurl.SSL_VERIFYPEER, 1)
-        handle.setopt(pycurl.SSL_VERIFYHOST, 2)
-        if self._certificates is not None:
-            handle.setopt(pycurl.CAINFO, str(self._certificates))
+    async def _visit(self, multi: Multi, handle: Handle, visit: Visit, until: float) -> tuple[Visit, int, str]:
+        """Certificates are checked first also where broken ones are accepted: only so is it known what is wrong."""
+        code, message = await self._perform(multi, handle, visit.address, until)
+        if code == pycurl.E_PEER_FAILED_VERIFICATION and self._fetch.insecure:
+            visit = replace(visit, tls=printable(cut(message, 300)))
+            code, message = await self._perform(multi, handle, visit.address, until, is_checking=False)
+        return visit, code, message
 
-    def _bound(self, handle: pycurl.Curl, spent_seconds: float) -> None:
-        left_seconds = self._fetch.timeout_seconds - spent_seconds
-        handle.setopt(pycurl.TIMEOUT_MS, max(1, round(left_seconds * 1000)))
-        handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(self._fetch.connect_timeout_seconds * 1000)))
+    async def _perform(
+        self, multi: Multi, handle: Handle, address: str, until: float, is_checking: bool = True
+    ) -> tuple[int, str]:
+        """On a connection that was used before, or anew where the host has closed it meanwhile."""
+        for is_fresh in (False, True):
+            handle.aim(address, until - self._clock.monotonic(), is_checking, is_fresh)
+            ending = await multi.perform(handle)
+            if not handle.is_late:
+                break
+        return ending
 
-    def _header_lines(self, request: Request) -> list[bytes]:
-        # Only gzip is asked for: it is what `decode` undoes.
-        own = (("User-Agent", self._crawl.user_agent), ("Accept-Encoding", "gzip"))
-        lines = (f"{name}: {value}".translate(_LINE_BREAKS) for name, value in (*own, *request.headers))
-        return [line.encode("latin-1", "replace") for line in lines]
+    def _running(self) -> Multi:
+        if self._multi is None:
+            self._multi = Multi(self._fetch.idle_connections, self._fetch.first_byte_timeout_seconds)
+        return self._multi
+
+    def _release(self, handle: Handle) -> None:
+        if self._multi is not None and len(self._free) < _FREE_HANDLE_LIMIT:
+            handle.answer.begin(any_type=False)  # a handle that waits must not hold a body
+            self._free.append(handle)
+        else:
+            handle.close()
 
 
-def system_certificates() -> Path | None:
-    """The file with the certificates that this machine trusts."""
-    places = (ssl.get_default_verify_paths().cafile, *_CERTIFICATE_PLACES)
-    return next((Path(place) for place in places if place and Path(place).is_file()), None)
+@lru_cache(maxsize=16_384)
+def _literal(name: str) -> str:
+    """The address that a name is, if it is one."""
+    address = parse_address(name)
+    return str(address) if address else ""
 
 
 def _tell(outcome: Page | Failure) -> None:
@@ -169,66 +167,3 @@ def _tell(outcome: Page | Failure) -> None:
         event(log, "page fetched", logging.DEBUG, url=outcome.url, status=outcome.status, body_bytes=size)
     else:
         event(log, "fetch failed", logging.DEBUG, url=outcome.url, kind=outcome.kind, detail=outcome.detail)
-
-
-async def _perform(handle: pycurl.Curl) -> tuple[int, str]:
-    """libcurl's code, 0 when all went well, and its message."""
-    is_left = threading.Event()
-    handle.setopt(pycurl.NOPROGRESS, 0)
-    handle.setopt(pycurl.XFERINFOFUNCTION, lambda *_: int(is_left.is_set()))
-    try:
-        return await asyncio.to_thread(_run, handle)
-    finally:
-        is_left.set()  # when the caller is cancelled, libcurl is told so within a second
-
-
-def _run(handle: pycurl.Curl) -> tuple[int, str]:
-    try:
-        handle.perform()
-    except pycurl.error as error:
-        return error.args[0], error.args[1]
-    return 0, ""
-
-
-def _read(transfer: _Transfer, code: int, message: str) -> Page | Failure:
-    """A body that was cut, by us or by the host, is still a page."""
-    answer = transfer.answer
-    is_broken_off = code == pycurl.E_PARTIAL_FILE and answer.status >= 200
-    if code == 0 or answer.is_body_cut or is_broken_off:
-        return Page(
-            url=transfer.request.url,
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
-            at=transfer.at,
-            timings=_timings(transfer),
-            truncated=answer.is_body_cut or is_broken_off,
-            address=transfer.handle.getinfo(pycurl.PRIMARY_IP),
-        )
-    if answer.is_header_too_large:
-        return Failure(transfer.request.url, FailureKind.HEADER, "the header is larger than its bound")
-    kind = _kind(transfer.handle, code)
-    return Failure(transfer.request.url, kind, printable(cut(message, 300)) or f"libcurl's error {code}")
-
-
-def _kind(handle: pycurl.Curl, code: int) -> FailureKind:
-    if code == pycurl.E_COULDNT_CONNECT:
-        refused = handle.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
-        return FailureKind.REFUSED if refused else FailureKind.UNREACHABLE
-    if code == pycurl.E_SSL_CACERT_BADFILE:
-        raise WorkError("the system's certificates cannot be read; install them (on Debian: ca-certificates)")
-    return _KINDS.get(code, FailureKind.OTHER)
-
-
-def _timings(transfer: _Transfer) -> Timings:
-    """libcurl counts each moment from the start; here each step has its own duration."""
-    info = transfer.handle.getinfo
-    name, connected = info(pycurl.NAMELOOKUP_TIME), info(pycurl.CONNECT_TIME)
-    secured = info(pycurl.APPCONNECT_TIME)
-    return Timings(
-        name_seconds=transfer.name_seconds,
-        connect_seconds=max(0.0, connected - name),
-        tls_seconds=max(0.0, secured - connected) if secured else 0.0,
-        first_byte_seconds=max(0.0, info(pycurl.STARTTRANSFER_TIME) - info(pycurl.PRETRANSFER_TIME)),
-        total_seconds=transfer.name_seconds + info(pycurl.TOTAL_TIME),
-    )

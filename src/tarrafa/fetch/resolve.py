@@ -3,13 +3,16 @@
 import asyncio
 import socket
 import threading
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from tarrafa.addresses import is_public, parse_address
 
 ADDRESS_LIMIT = 8  # of one name; more are never tried
+THREAD_LIMIT = 32  # look-ups of the system's resolver at once
 
 
 class Resolver(Protocol):
@@ -28,24 +31,60 @@ class TableResolver:
         return self._table.get(name, ())
 
 
+class _Question(NamedTuple):
+    name: str
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[tuple[str, ...]]
+
+
 class SystemResolver:
+    """Asks the system in a few threads; whoever comes when all are busy waits.
+
+    The threads are daemons: the system's call cannot be interrupted, and must not keep the program alive. A thread that
+    finds nothing to do ends.
+    """
+
+    def __init__(self, thread_limit: int = THREAD_LIMIT) -> None:
+        self._thread_limit = thread_limit
+        self._lock = threading.Lock()
+        self._thread_count = 0  # under the lock
+        # Filled by `addresses`, emptied by the threads, both under the lock.
+        self._questions: deque[_Question] = deque()
+
     async def addresses(self, name: str) -> tuple[str, ...]:
         loop = asyncio.get_running_loop()
-        found: asyncio.Future[tuple[str, ...]] = loop.create_future()
-        # A daemon thread of its own: the system's call cannot be interrupted, and must not keep the program alive.
-        threading.Thread(target=_look_up, args=(name, loop, found), daemon=True).start()
-        return await found
+        question = _Question(name, loop, loop.create_future())
+        with self._lock:
+            self._questions.append(question)
+            if self._thread_count < self._thread_limit:
+                threading.Thread(target=self._work, daemon=True).start()
+                self._thread_count += 1
+        return await question.answer
+
+    def _work(self) -> None:
+        while (question := self._next()) is not None:
+            if question.answer.done():  # nobody waits any more
+                continue
+            addresses = _system_addresses(question.name)
+            with suppress(RuntimeError):  # the loop is closed
+                question.loop.call_soon_threadsafe(_settle, question.answer, addresses)
+
+    def _next(self) -> _Question | None:
+        with self._lock:
+            if self._questions:
+                return self._questions.popleft()
+            self._thread_count -= 1
+            return None
 
 
 def public_only(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    parsed = ((address, parse_address(address)) for address in addresses)
-    return tuple(address for address, known in parsed if known is not None and is_public(known))
+    return tuple(address for address in addresses if is_public_address(address))
 
 
-def _look_up(name: str, loop: asyncio.AbstractEventLoop, found: asyncio.Future[tuple[str, ...]]) -> None:
-    addresses = _system_addresses(name)
-    with suppress(RuntimeError):  # nobody waits any more and the loop is closed
-        loop.call_soon_threadsafe(_settle, found, addresses)
+@lru_cache(maxsize=16_384)
+def is_public_address(address: str) -> bool:
+    known = parse_address(address)
+    return known is not None and is_public(known)
 
 
 def _settle(found: asyncio.Future[tuple[str, ...]], addresses: tuple[str, ...]) -> None:

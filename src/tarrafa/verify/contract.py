@@ -69,11 +69,11 @@ class Known(NamedTuple):
     collected: bool
     priority: int
     links: int
+    outside: int  # of the links, those from other hosts
     at_seconds: float | None = None
     status: int | None = None
     file: int | None = None
     offset: int | None = None
-    outside: int = 0  # of the links, those from other hosts
 
 
 class Counts(NamedTuple):

@@ -17,9 +17,11 @@ In: a folder and a name. Out: a `Repository` that keeps the same guarantees as t
 What they share:
 
     offers        makes a batch distinct, and tells the four sets apart
-    points        the repository over pairs of bytes: memory, sqlite, lmdb, rocksdb, mercator-a
-    subgroups     sorted text: central, veuniq-text, files; `packing` makes bytes of it
+    points        the repository over `pairs` of bytes: memory, sqlite, lmdb, rocksdb, mercator-a
+    subgroups     sorted text: central, veuniq-text, files
     merging       the repository over a `sorted_file` of fingerprints: drum, mercator-b
+    packing       pieces of files, each with its sum
+    host_list     which hosts are known
     home          the folder with its manifest
 
 Not done here: finding the best URLs of a block, splitting blocks; only the engine of production is asked for that.

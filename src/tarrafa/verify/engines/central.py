@@ -15,7 +15,8 @@ class Central:
         self._home = Home(folder)
         subgroups = [Subgroup(*each) for each in self._home.rest.get("subgroups", ())]
         self._file = SubgroupFile(folder / self._home.rest.get("name", "central"), subgroups)
-        self._sweep()
+        with self._home.opening():
+            self._sweep()
 
     def _sweep(self) -> None:
         self._home.sweep([self._file.path.name], "central*")

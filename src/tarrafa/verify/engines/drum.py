@@ -22,7 +22,7 @@ import numpy as np
 from tarrafa.verify.engines.buckets import CHECK, UPDATE, Auxiliaries, Buckets, Operations
 from tarrafa.verify.engines.merging import LAYOUT, Merging, combined
 from tarrafa.verify.engines.offers import U64, Bits, Places
-from tarrafa.verify.engines.sorted_file import Combine, Layout, Part, SortedFile, Values, written
+from tarrafa.verify.engines.sorted_file import Combine, Layout, Part, SortedFile, Values, write_sorted
 
 ARRAY_ROWS = 2**15
 BUCKET_ROWS = 2**17
@@ -79,7 +79,7 @@ class Drum:
         answered: list[tuple[Operations, Bits, Values]] = []
         target = self._target.with_name(f"{self._target.name}-{self._merges}")
         parts = enumerate(old.parts(self._layout))
-        self.central = written(target, (self._merged(part, self._buckets.load(k), answered) for k, part in parts))
+        self.central = write_sorted(target, (self._merged(part, self._buckets.load(k), answered) for k, part in parts))
         if self._merges > 1:
             old.path.unlink()
         texts = self._buckets.auxiliaries()

@@ -2,14 +2,15 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tarrafa.errors import DamagedError
 from tarrafa.verify.contract import Batch, Counts, Cycle
-from tarrafa.verify.veuniq.disk import Hold, read_manifest, sync_folder, translated, write_manifest
+from tarrafa.verify.veuniq.disk import MANIFEST, Hold, read_manifest, sync_folder, translated, write_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class State:
     collected: int = 0
     hosts: int = 0
 
+    def after(self, batch: Batch) -> "State":
+        """The next state, but for what is counted."""
+        return replace(self, batch=batch.number, cycle=self.cycle + 1)
+
     def counts(self, folder: Path, blocks: int = 1, waiting: int = 0) -> Counts:
         return Counts(self.known, self.collected, self.hosts, blocks, waiting, disk_bytes(folder))
 
@@ -34,17 +39,36 @@ class Home:
         self.folder = folder
         with translated(folder):
             self._hold = held(folder)
-            manifest = read_manifest(folder)
-        new = State() if seed is None else State(seed)
-        self.state = State(**manifest["state"]) if manifest else new
-        self.rest: dict[str, Any] = manifest["rest"] if manifest else {}
+        with self.opening():
+            self.state, self.rest = self._read() or self._begin(State() if seed is None else State(seed))
+
+    def _read(self) -> tuple[State, dict[str, Any]] | None:
+        manifest = read_manifest(self.folder)
+        return (State(**manifest["state"]), manifest["rest"]) if manifest else None
+
+    def _begin(self, state: State) -> tuple[State, dict[str, Any]]:
+        """The first commit is that of nothing: files without a manifest are then known to have lost it."""
+        if {path.name for path in self.folder.iterdir()} - {"held-by", f"{MANIFEST}.new"}:
+            raise DamagedError(f"{self.folder / MANIFEST} is missing, its files are there; restore it from a copy")
+        self.commit(state)
+        return state, {}
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Let go of the folder if what is done here fails."""
+        try:
+            with translated(self.folder):
+                yield
+        except BaseException:
+            self.close()
+            raise
 
     def cycle(self, batch: Batch, work: Callable[[Batch, State], Cycle]) -> Cycle:
         """Do the work of a batch, given the next state but for its counts; unless it was done before."""
         if batch.number <= self.state.batch:
             return Cycle(block=-1)
         with translated(self.folder):
-            return work(batch, replace(self.state, batch=batch.number, cycle=self.state.cycle + 1))
+            return work(batch, self.state.after(batch))
 
     def commit(self, state: State, **rest: Any) -> None:
         """Before this nothing has happened, after it everything has."""
@@ -76,7 +100,7 @@ def appended(path: Path, size: int, data: bytes) -> int:
     """Add to a file of which the first `size` bytes count, and give what counts then. The rest was left by a kill."""
     if not data:
         return size
-    with path.open("r+b" if path.exists() else "w+b") as file:
+    with checked(path, size).open("r+b" if path.exists() else "w+b") as file:
         file.truncate(size)
         file.seek(size)
         file.write(data)
@@ -90,7 +114,9 @@ def sync_file(descriptor: int) -> None:
 
 def checked(path: Path, size: int) -> Path:
     """The path, if the file holds at least what counts."""
-    if path.stat().st_size < size if path.exists() else size:
+    if size and not path.exists():
+        raise DamagedError(f"{path} is missing; restore it from a copy")
+    if size and path.stat().st_size < size:
         raise DamagedError(f"{path} is shorter than {size:,} bytes; restore it from a copy")
     return path
 

@@ -5,14 +5,22 @@ from pathlib import Path
 
 import lmdb
 
-from tarrafa.verify.engines.points import Pair, Points
+from tarrafa.verify.engines.pairs import Foreign, Pair
+from tarrafa.verify.engines.points import Points
 
 _MAP_BYTES = 2**40  # of addresses, not of disk: the file grows as it is filled
 
 
 class Lmdb(Points):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, Tree, lmdb.Error)
+        super().__init__(folder, Tree, FOREIGN)
+
+
+def _is_damage(error: Exception) -> bool:
+    return isinstance(error, lmdb.CorruptedError | lmdb.InvalidError | lmdb.PageNotFoundError)
+
+
+FOREIGN = Foreign("tree", lmdb.Error, _is_damage, "tree/data.mdb")
 
 
 class Tree:

@@ -1,50 +1,50 @@
 """All pairs in a dictionary; a journal on disk, replayed at the start, makes them durable.
 
-The journal is a row of frames, one a cycle. A frame that is not whole was being written when the process was killed: it
-does not count. A journal that is mostly about pairs that were written again later is written anew at the start.
+The journal is a row of pieces, one a cycle. A piece that is not whole was being written when the process was killed: it
+does not count. A journal that is mostly about pairs that were written again later is written anew before the first
+write after a start.
 """
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-import xxhash
+from typing import BinaryIO
 
 from tarrafa.verify.engines.home import appended
-from tarrafa.verify.engines.points import Pair, Points
+from tarrafa.verify.engines.packing import piece_bytes, piece_of, whole_pieces
+from tarrafa.verify.engines.pairs import Foreign, Pair
+from tarrafa.verify.engines.points import Points
 from tarrafa.verify.veuniq.disk import sync_folder, write_file
 
-_FRAME = struct.Struct("<QQ")  # bytes and sum of what follows
 _PAIR = struct.Struct("<II")  # bytes of key and value
 _REWRITE_RATIO = 2
 
 
 class Memory(Points):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Journal)
+        super().__init__(folder, _Journal, Foreign("journal"))
 
 
 class _Journal:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "journal"
         self._pairs: dict[bytes, bytes] = {}
-        self._size_bytes = 0  # of the frames that count
-        written = self._replay(self._path.read_bytes() if self._path.exists() else b"")
-        if written > _REWRITE_RATIO * len(self._pairs):
-            self._rewrite()
+        self._size_bytes = 0  # of the pieces that count
+        self._replayed = 0  # pairs that were read at the start, and not written anew since
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                self._replay(file, self._path.stat().st_size)
 
-    def _replay(self, data: bytes) -> int:
-        """Fill the dictionary, and say how many pairs were read for that."""
-        count = 0
-        for body in _frames(data):
+    def _replay(self, file: BinaryIO, size: int) -> None:
+        for body in whole_pieces(file, size):
             for key, value in _unpacked(body):
                 self._pairs[key] = value
-                count += 1
-            self._size_bytes += _FRAME.size + len(body)
-        return count
+                self._replayed += 1
+            self._size_bytes += piece_bytes(body)
 
     def _rewrite(self) -> None:
-        data = _frame(self._pairs.items())
+        self._replayed = 0
+        data = piece_of(_body(self._pairs.items()))
         write_file(self._path.parent, "journal.new", [data], len(self._pairs))
         self._path.with_suffix(".new").replace(self._path)
         sync_folder(self._path.parent)
@@ -54,7 +54,9 @@ class _Journal:
         return [*map(self._pairs.get, keys)]
 
     def put(self, pairs: Sequence[Pair]) -> None:
-        self._size_bytes = appended(self._path, self._size_bytes, _frame(pairs))
+        if self._replayed > _REWRITE_RATIO * len(self._pairs):
+            self._rewrite()
+        self._size_bytes = appended(self._path, self._size_bytes, piece_of(_body(pairs)))
         self._pairs.update(pairs)
 
     def scan(self, prefix: bytes) -> Iterator[Pair]:
@@ -64,21 +66,8 @@ class _Journal:
         """Nothing is open between cycles."""
 
 
-def _frame(pairs: Iterable[Pair]) -> bytes:
-    body = b"".join([_PAIR.pack(len(key), len(value)) + key + value for key, value in pairs])
-    return _FRAME.pack(len(body), xxhash.xxh3_64_intdigest(body)) + body
-
-
-def _frames(data: bytes) -> Iterator[bytes]:
-    """The bodies of the frames, up to the first that is not whole."""
-    at = 0
-    while at + _FRAME.size <= len(data):
-        size, total = _FRAME.unpack_from(data, at)
-        body = data[at + _FRAME.size : at + _FRAME.size + size]
-        if len(body) != size or xxhash.xxh3_64_intdigest(body) != total:
-            return
-        yield body
-        at += _FRAME.size + size
+def _body(pairs: Iterable[Pair]) -> bytes:
+    return b"".join([_PAIR.pack(len(key), len(value)) + key + value for key, value in pairs])
 
 
 def _unpacked(body: bytes) -> Iterator[Pair]:

@@ -7,17 +7,16 @@ forgotten. So a pair that is used again before a whole generation has passed is 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import lmdb
-
-from tarrafa.verify.engines.lmdb import Tree
-from tarrafa.verify.engines.points import Pair, Points
+from tarrafa.verify.engines.lmdb import FOREIGN, Tree
+from tarrafa.verify.engines.pairs import Pair
+from tarrafa.verify.engines.points import Points
 
 GENERATION_PAIRS = 2**19
 
 
 class MercatorA(Points):
     def __init__(self, folder: Path, *, generation_pairs: int = GENERATION_PAIRS) -> None:
-        super().__init__(folder, lambda inside: Cached(inside, generation_pairs), lmdb.Error)
+        super().__init__(folder, lambda inside: Cached(inside, generation_pairs), FOREIGN)
 
 
 class Cached:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tarrafa.verify.engines.merging import LAYOUT, Merging, combined
 from tarrafa.verify.engines.offers import U64, Bits
-from tarrafa.verify.engines.sorted_file import Part, SortedFile, Values, written
+from tarrafa.verify.engines.sorted_file import Part, SortedFile, Values, write_sorted
 
 
 class MercatorB(Merging):
@@ -34,5 +34,5 @@ def _verify(
             both = zip(combined(there, given), given, strict=True)
             yield part.put(places, hit, keys[first:end], tuple(np.where(hit, *pair) for pair in both))
 
-    file, back = written(target, merged()), np.argsort(order)
+    file, back = write_sorted(target, merged()), np.argsort(order)
     return file, known[back], tuple(column[back] for column in before)

@@ -5,7 +5,7 @@ of its links, the last of its visits. Against what a repository knows of these U
 afterwards, and `found` says which set each belongs to.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ VISIT_NAMES = tuple(name for name, _ in _VISIT)
 # What became of a URL; `cycle` is that of the batch.
 VISIT = np.dtype([*_VISIT, ("cycle", "<u4")])
 # What is known of a URL; `cycle` is that of its admission.
-RECORD = np.dtype([*VISIT.descr, ("priority", "<u2"), ("links", "<u2"), ("collected", "u1")])
+RECORD = np.dtype([*VISIT.descr, ("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")])
 # A URL of which nothing has been said yet.
-UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0), RECORD)
+UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0, 0), RECORD)
 
 
 class Offer(NamedTuple):
@@ -36,6 +36,7 @@ class Offer(NamedTuple):
     fingerprints: U64
     priority: NDArray[np.uint16]
     links: NDArray[np.uint16]
+    outside: NDArray[np.uint16]
     visit: NDArray[np.int64]  # its place in `visits`, -1 if it was not collected
     visits: Rows
 
@@ -47,6 +48,7 @@ class Offer(NamedTuple):
             self.fingerprints[places],
             self.priority[places],
             self.links[places],
+            self.outside[places],
             self.visit[places],
             self.visits,
         )
@@ -71,10 +73,11 @@ def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
     for name in VISIT_NAMES:
         visits[name] = getattr(collected, name)
     priority = np.concatenate((np.full(count, PRIORITY_MAX, np.uint16), extracted.priority))
-    links = np.concatenate((np.zeros(count, np.uint16), extracted.links))
+    none = np.zeros(count, np.uint16)
+    links, outside = np.concatenate((none, extracted.links)), np.concatenate((none, extracted.outside))
     visit = np.full(len(urls), -1, np.int64)
     visit[:count] = np.arange(count)
-    return distinct(Offer(urls, *keys_of(urls, seed), priority, links, visit, visits))
+    return distinct(Offer(urls, *keys_of(urls, seed), priority, links, outside, visit, visits))
 
 
 def distinct(offer: Offer) -> Offer:
@@ -86,16 +89,21 @@ def distinct(offer: Offer) -> Offer:
     firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     places = np.minimum.reduceat(order, firsts)
     priority = np.minimum.reduceat(offer.priority[order], firsts)
-    links = np.add.reduceat(offer.links[order].astype(np.uint32), firsts)
-    links = np.minimum(links, LINKS_MAX).astype(np.uint16)
+    links, outside = (_sums(column[order], firsts) for column in (offer.links, offer.outside))
     visit = _last_visits(offer, ordered[firsts])
     is_first = np.zeros(len(order), np.bool_)
     is_first[places] = True
     found = offer.take(np.flatnonzero(is_first))
     ranks = (np.cumsum(is_first) - 1)[places]
-    for column, values in ((found.priority, priority), (found.links, links), (found.visit, visit)):
+    columns: list[NDArray[Any]] = [found.priority, found.links, found.outside, found.visit]
+    for column, values in zip(columns, (priority, links, outside, visit), strict=True):
         column[ranks] = values
     return found
+
+
+def _sums(counts: NDArray[np.uint16], firsts: Places) -> NDArray[np.uint16]:
+    """Of each run of counts, up to what a column can hold."""
+    return np.minimum(np.add.reduceat(counts, firsts, dtype=np.uint32), LINKS_MAX).astype(np.uint16)
 
 
 def _last_visits(offer: Offer, fingerprints: U64) -> NDArray[np.int64]:
@@ -115,6 +123,7 @@ def settled(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
     after["cycle"][~known] = cycle
     after["priority"] = np.minimum(before["priority"], offer.priority)
     after["links"] = np.minimum(before["links"].astype(np.uint32) + offer.links, LINKS_MAX)
+    after["outside"] = np.minimum(before["outside"].astype(np.uint32) + offer.outside, LINKS_MAX)
     now = np.flatnonzero(offer.visit >= 0)
     visits = offer.visits[offer.visit[now]]
     for name in VISIT_NAMES:
@@ -137,9 +146,9 @@ def found(known: Bits, before: Bits, offer: Offer) -> Cycle:
 
 
 def known_of(url: str, record: Rows) -> Known:
-    at_seconds, offset, file, status, _cycle, priority, links, collected = record.tolist()
+    at_seconds, offset, file, status, _cycle, priority, links, outside, collected = record.tolist()
     visit = (at_seconds, status, file, offset) if collected else ()
-    return Known(url, bool(collected), priority, links, *visit)
+    return Known(url, bool(collected), priority, links, outside, *visit)
 
 
 def is_url(text: str) -> bool:

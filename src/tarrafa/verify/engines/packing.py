@@ -1,35 +1,74 @@
-"""Rows and URLs as bytes, and back: how many, the sum of what follows, the rows, the URLs line by line."""
+"""What is written as one piece, and read as one piece or not at all: its length and sum, then itself.
+
+Most pieces are rows with their URLs: how many, the rows, the URLs line by line.
+"""
 
 import struct
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import xxhash
 
 from tarrafa.errors import DamagedError
+from tarrafa.verify.engines.home import checked
 from tarrafa.verify.engines.offers import Rows
 
-_HEAD = struct.Struct("<IQQ")  # rows, bytes after the head, their sum
+_HEAD = struct.Struct("<QQ")  # bytes after the head, their sum
+_COUNT = struct.Struct("<I")
+
+
+def piece_of(body: bytes) -> bytes:
+    return _HEAD.pack(len(body), xxhash.xxh3_64_intdigest(body)) + body
+
+
+def piece_bytes(body: bytes) -> int:
+    """What a piece takes on disk."""
+    return _HEAD.size + len(body)
+
+
+def whole_pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The bodies of the pieces that are the first `size` bytes of a file, up to the first that is not whole."""
+    while size >= _HEAD.size:
+        length, total = _HEAD.unpack(file.read(_HEAD.size))
+        body = file.read(min(length, size))
+        if len(body) != length or xxhash.xxh3_64_intdigest(body) != total:
+            return
+        yield body
+        size -= piece_bytes(body)
+
+
+def read_pieces(path: Path, size: int) -> Iterator[bytes]:
+    """The bodies of the pieces that are the first `size` bytes of a file: all that counts of it."""
+    if not size:
+        return
+    with checked(path, size).open("rb") as file:
+        for body in whole_pieces(file, size):
+            yield body
+            size -= piece_bytes(body)
+    if size:
+        refuse(path)
+
+
+def only_piece(data: bytes, source: object) -> bytes:
+    """The body of the one piece that is all the data."""
+    body = next(whole_pieces(BytesIO(data), len(data)), None)
+    if body is None or piece_bytes(body) != len(data):
+        refuse(source)
+    return body
 
 
 def packed(rows: Rows, urls: list[str]) -> bytes:
-    body = rows.tobytes() + "\n".join(urls).encode("ascii")
-    return _HEAD.pack(len(rows), len(body), xxhash.xxh3_64_intdigest(body)) + body
+    return piece_of(_COUNT.pack(len(rows)) + rows.tobytes() + "\n".join(urls).encode("ascii"))
 
 
-def unpacked(data: bytes, kind: np.dtype[np.void], source: object) -> tuple[Rows, list[str]]:
-    count, size, total = _HEAD.unpack_from(data)
-    body = data[_HEAD.size : _HEAD.size + size]
-    if len(body) != size or xxhash.xxh3_64_intdigest(body) != total:
-        raise DamagedError(f"{source} is not what was written: its sum is wrong; restore it from a copy")
-    rows = np.frombuffer(body, kind, count)
-    return rows, body[rows.nbytes :].decode("ascii").split("\n") if count else []
+def unpacked(body: bytes, kind: np.dtype[np.void]) -> tuple[Rows, list[str]]:
+    count = _COUNT.unpack_from(body)[0]
+    rows = np.frombuffer(body, kind, count, _COUNT.size)
+    return rows, body[_COUNT.size + rows.nbytes :].decode("ascii").split("\n") if count else []
 
 
-def pieces(data: bytes) -> list[bytes]:
-    """What was packed several times, one after the other."""
-    found, at = [], 0
-    while at < len(data):
-        size = _HEAD.size + _HEAD.unpack_from(data, at)[1]
-        found.append(data[at : at + size])
-        at += size
-    return found
+def refuse(source: object) -> NoReturn:
+    raise DamagedError(f"{source} is not what was written: its sum is wrong; restore it from a copy")

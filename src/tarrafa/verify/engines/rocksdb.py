@@ -4,12 +4,14 @@ Set up as its manual asks for point look-ups: Bloom filters of ten bits a key, a
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
-from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
+from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, WriteBatch, WriteOptions
 
-from tarrafa.verify.engines.points import Pair, Points
+from tarrafa.verify.engines.pairs import Foreign, Pair
+from tarrafa.verify.engines.points import Points
 
 _CACHE_BYTES = 256 * 2**20
 _BUFFER_BYTES = 64 * 2**20
@@ -18,32 +20,59 @@ _BITS_PER_KEY = 10
 
 class Rocksdb(Points):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Runs)
+        super().__init__(folder, _Runs, Foreign("runs", _RocksdbError, _is_damage))
+
+
+class _RocksdbError(Exception):
+    """What the library raises, which has no class for it."""
+
+
+def _is_damage(error: Exception) -> bool:
+    return str(error).startswith("Corruption") or "No such file" in str(error)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if type(error) in (Exception, DbClosedError):
+            raise _RocksdbError(str(error)) from error
+        raise
 
 
 class _Runs:
     def __init__(self, folder: Path) -> None:
-        self._database = Rdict(str(folder / "runs"), _options())
+        with _named():
+            self._database = Rdict(str(folder / "runs"), _options())
         self._durable = WriteOptions()
         self._durable.sync = True
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return cast("list[bytes | None]", self._database.get([*keys])) if keys else []
+        with _named():
+            return cast("list[bytes | None]", self._database.get([*keys])) if keys else []
 
     def put(self, pairs: Sequence[Pair]) -> None:
         batch = WriteBatch(raw_mode=True)
         for key, value in pairs:
             batch.put(key, value)
-        self._database.write(batch, self._durable)
+        with _named():
+            self._database.write(batch, self._durable)
 
     def scan(self, prefix: bytes) -> Iterator[Pair]:
-        for key, value in cast("Iterator[Pair]", self._database.items(from_key=prefix)):
-            if not key.startswith(prefix):
-                return
-            yield key, value
+        """By the iterator that has a status: the others end at a damaged block as if that were the end."""
+        with _named():
+            runs = self._database.iter()
+            runs.seek(prefix)
+            while runs.valid() and runs.key().startswith(prefix):
+                yield runs.key(), runs.value()
+                runs.next()
+            runs.status()
 
     def close(self) -> None:
-        self._database.close()
+        """What could not be merged is in the log of writes, where the next start finds it."""
+        with suppress(_RocksdbError), _named():
+            self._database.close()
 
 
 def _options() -> Options:

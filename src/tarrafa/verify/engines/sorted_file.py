@@ -1,7 +1,8 @@
 """A sorted file of keys with values, rewritten in one sequential pass.
 
 The file is a row of parts, each a range of keys and of equal width, and a part is a row of columns: its keys, then each
-of its values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time.
+of its values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time. The sum
+of each part is known, and compared whenever the part is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from tarrafa.verify.engines.home import checked, sync_file
 from tarrafa.verify.engines.offers import U64, Bits
+from tarrafa.verify.engines.packing import refuse
 
 Values = tuple[NDArray[np.unsignedinteger], ...]
 # Given what is there and what is offered, what is there then.
@@ -31,9 +34,10 @@ class Layout(NamedTuple):
     def row_bytes(self) -> int:
         return 8 + sum(kind.itemsize for kind in self.kinds)
 
-    def read(self, file: BinaryIO, rows: int) -> "Part":
-        keys = np.fromfile(file, np.uint64, rows)
-        return Part(keys, tuple(np.fromfile(file, kind, rows) for kind in self.kinds))
+    def read(self, file: BinaryIO, written: "Written") -> "Part":
+        keys = np.fromfile(file, np.uint64, written.rows)
+        part = Part(keys, tuple(np.fromfile(file, kind, written.rows) for kind in self.kinds))
+        return part if part.written() == written else refuse(file.name)
 
     def nothing(self) -> Values:
         return tuple(np.zeros(0, kind) for kind in self.kinds)
@@ -73,10 +77,16 @@ class Part(NamedTuple):
         whole = [_woven(old, at, column, new[~hit]) for column, new in columns]
         return Part(whole[0], tuple(whole[1:]))
 
-    def write(self, file: BinaryIO) -> int:
+    def written(self) -> "Written":
+        total = xxhash.xxh3_64()
+        for column in (self.keys, *self.values):
+            total.update(column.data)
+        return Written(len(self.keys), total.intdigest())
+
+    def write(self, file: BinaryIO) -> "Written":
         for column in (self.keys, *self.values):
             column.tofile(file)
-        return len(self.keys)
+        return self.written()
 
 
 def _woven(
@@ -88,37 +98,57 @@ def _woven(
     return whole
 
 
+class Written(NamedTuple):
+    """A part as the manifest knows it."""
+
+    rows: int
+    sum: int
+
+
 class SortedFile(NamedTuple):
     path: Path
-    rows: list[int]  # of each part; none if there is no file yet
+    written: list[Written]  # its parts; none if there is no file yet
 
     def parts(self, layout: Layout) -> Iterator[Part]:
         """In their order, each read once."""
-        if not self.rows:
+        if not self.written:
             yield from (Part(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
             return
-        with checked(self.path, sum(self.rows) * layout.row_bytes()).open("rb") as file:
-            for rows in self.rows:
-                yield layout.read(file, rows)
+        with self._opened(layout) as file:
+            for written in self.written:
+                yield layout.read(file, written)
+
+    def _opened(self, layout: Layout) -> BinaryIO:
+        return checked(self.path, self._offset(layout, len(self.written))).open("rb")
+
+    def _offset(self, layout: Layout, place: int) -> int:
+        """Where a part begins."""
+        return sum(each.rows for each in self.written[:place]) * layout.row_bytes()
 
     def lookup(self, layout: Layout, keys: U64) -> tuple[Bits, Values]:
         """Which of these keys are there, and their values; the keys are sorted, and only their parts are read."""
-        edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.rows) + 1))
         hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
-        for place in np.flatnonzero(np.diff(edges)).tolist():
-            with self.path.open("rb") as file:
-                file.seek(sum(self.rows[:place]) * layout.row_bytes())
-                part = layout.read(file, self.rows[place])
-            places, hit = part.find(keys[edges[place] : edges[place + 1]])
+        for part, some in self._parts_of(layout, keys):
+            places, hit = part.find(some)
             hits.append(hit)
             values.append(part.values_at(places, hit))
         return np.concatenate(hits), tuple(np.concatenate(columns) for columns in zip(*values, strict=True))
 
+    def _parts_of(self, layout: Layout, keys: U64) -> Iterator[tuple[Part, U64]]:
+        """The parts to which keys belong, each with these."""
+        edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.written) + 1))
+        if not edges[-1]:
+            return
+        with self._opened(layout) as file:
+            for place in np.flatnonzero(np.diff(edges)).tolist():
+                file.seek(self._offset(layout, place))
+                yield layout.read(file, self.written[place]), keys[edges[place] : edges[place + 1]]
 
-def written(path: Path, parts: Iterable[Part]) -> SortedFile:
+
+def write_sorted(path: Path, parts: Iterable[Part]) -> SortedFile:
     """A new file of the parts, written as they come."""
     with path.open("wb") as file:
-        rows = [part.write(file) for part in parts]
+        written = [part.write(file) for part in parts]
         file.flush()
         sync_file(file.fileno())
-    return SortedFile(path, rows)
+    return SortedFile(path, written)

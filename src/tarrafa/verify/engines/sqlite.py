@@ -7,20 +7,31 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tarrafa.verify.engines.points import Pair, Points
+from tarrafa.verify.engines.pairs import Foreign, Pair
+from tarrafa.verify.engines.points import Points
 
+_FILE = "pairs.sqlite"
 _CACHE_KIBIBYTES = 256 * 1024
 _ASKED_AT_ONCE = 1000
 
 
 class Sqlite(Points):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Table, sqlite3.Error)
+        super().__init__(folder, _Table, Foreign(_FILE, sqlite3.Error, _is_damage, _FILE))
+
+
+def _is_damage(error: Exception) -> bool:
+    """The low byte of the code is its kind; the rest says more than we need."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class _Table:
     def __init__(self, folder: Path) -> None:
-        self._database = sqlite3.connect(folder / "pairs.sqlite", isolation_level=None)
+        path = folder / _FILE
+        if path.exists():
+            # What may only be read, SQLite would open all the same, and leave a log that may only be read too.
+            path.open("r+b").close()
+        self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         self._database.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")

@@ -15,7 +15,7 @@ import numpy as np
 from tarrafa.verify.contract import Cycle, Known
 from tarrafa.verify.engines.home import checked, sync_file
 from tarrafa.verify.engines.offers import RECORD, UNKNOWN, Offer, Rows, found, host_text, known_of, settled
-from tarrafa.verify.engines.packing import packed, unpacked
+from tarrafa.verify.engines.packing import only_piece, packed, piece_of, unpacked
 
 SUBGROUP_URLS = 50_000
 
@@ -80,7 +80,7 @@ class SubgroupFile(NamedTuple):
             for data, part in self._matched(offer):
                 if isinstance(data, Subgroup):
                     written.append(data._replace(offset=file.tell()))
-                    file.write(self._bytes(data))
+                    file.write(piece_of(self._body(data)))
                     continue
                 group, cycle_found = merged(data, part, cycle)
                 written += [_write(file, each) for each in _cut(group)]
@@ -99,13 +99,13 @@ class SubgroupFile(NamedTuple):
         for subgroup, first, end in zip(self.subgroups, edges[:-1], edges[1:], strict=bool(self.subgroups)):
             yield self._group(subgroup) if end > first else subgroup, offer.part(first, end)
 
-    def _bytes(self, subgroup: Subgroup) -> bytes:
+    def _body(self, subgroup: Subgroup) -> bytes:
         with checked(self.path, subgroup.offset + subgroup.size_bytes).open("rb") as file:
             file.seek(subgroup.offset)
-            return file.read(subgroup.size_bytes)
+            return only_piece(file.read(subgroup.size_bytes), self.path)
 
     def _group(self, subgroup: Subgroup) -> Group:
-        return Group(*unpacked(self._bytes(subgroup), RECORD, self.path))
+        return Group(*unpacked(self._body(subgroup), RECORD))
 
     def lookup(self, url: str) -> Known | None:
         return known_in(self._group_of(url), url)

@@ -13,16 +13,20 @@ from numpy.typing import NDArray
 
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.engines.central import counted
-from tarrafa.verify.engines.home import Home, State, appended, checked
+from tarrafa.verify.engines.home import Home, State, appended
 from tarrafa.verify.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
-from tarrafa.verify.engines.packing import packed, pieces, unpacked
+from tarrafa.verify.engines.packing import packed, read_pieces, unpacked
 from tarrafa.verify.engines.subgroups import Subgroup, SubgroupFile
 from tarrafa.verify.keys import keys_of
 
 BLOCKS = 10
 # A URL that waits, and its visit if it was collected.
 _WAITING = np.dtype(
-    [("host", "<u8"), ("fingerprint", "<u8"), ("priority", "<u2"), ("links", "<u2"), ("collected", "u1"), *VISIT.descr]
+    [
+        *(("host", "<u8"), ("fingerprint", "<u8")),
+        *(("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")),
+        *VISIT.descr,
+    ]
 )
 
 
@@ -41,7 +45,8 @@ class VeuniqText:
         self._home = Home(folder, seed)
         stored = self._home.rest.get("blocks", [_Block()] * blocks)
         self._blocks = [_block_from(*each) for each in stored]
-        self._sweep()
+        with self._home.opening():
+            self._sweep()
 
     def _sweep(self) -> None:
         for kind in ("block", "tmp"):
@@ -83,11 +88,8 @@ class VeuniqText:
 
     def _waiting(self, place: int, offer: Offer) -> Offer:
         """What waits for the block, and what is offered now."""
-        size = self._blocks[place].waiting_bytes
-        data = b""
-        if size:
-            data = checked(self._path("tmp", place), size).read_bytes()[:size]
-        parts = [unpacked(piece, _WAITING, self._path("tmp", place)) for piece in pieces(data)]
+        bodies = read_pieces(self._path("tmp", place), self._blocks[place].waiting_bytes)
+        parts = [unpacked(body, _WAITING) for body in bodies]
         rows = np.concatenate([*(part[0] for part in parts), _rows_of(offer)])
         return _offer_from(rows, [url for urls in (*(part[1] for part in parts), offer.urls) for url in urls])
 
@@ -125,7 +127,8 @@ def _block_from(since: int, waiting: int, waiting_bytes: int, subgroups: list[An
 def _rows_of(offer: Offer) -> Rows:
     rows = np.zeros(len(offer.urls), _WAITING)
     rows["host"], rows["fingerprint"] = offer.hosts, offer.fingerprints
-    rows["priority"], rows["links"], rows["collected"] = offer.priority, offer.links, offer.collected()
+    rows["priority"], rows["links"], rows["outside"] = offer.priority, offer.links, offer.outside
+    rows["collected"] = offer.collected()
     now = np.flatnonzero(offer.collected())
     for name in VISIT.names or ():
         rows[name][now] = offer.visits[name][offer.visit[now]]
@@ -138,4 +141,4 @@ def _offer_from(rows: Rows, urls: list[str]) -> Offer:
         visits[name] = rows[name]
     visit = np.where(rows["collected"] != 0, np.arange(len(rows)), -1)
     hosts, fingerprints = rows["host"].copy(), rows["fingerprint"].copy()
-    return Offer(urls, hosts, fingerprints, rows["priority"], rows["links"], visit, visits)
+    return Offer(urls, hosts, fingerprints, rows["priority"], rows["links"], rows["outside"], visit, visits)

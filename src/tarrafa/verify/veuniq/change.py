@@ -33,7 +33,8 @@ from tarrafa.verify.veuniq.split import halves
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
 from tarrafa.verify.veuniq.texts import without_heads
 
-TEXTS_MAX = 32  # files of texts in a block before they are joined
+# Files of texts in a block before they are joined; for some blocks fewer, or all would be joined at the same time.
+TEXTS_MAX = 32
 PARTS_MAX = 12  # files of visits, or of hosts, in a block before they are joined
 
 
@@ -73,7 +74,7 @@ class Change:
         if not len(waiting):
             return [replace(block, since=self._generation, waiting=0)], Cycle(block.number)
         content = self._shelf.load(block)
-        if len(block.texts) >= TEXTS_MAX:
+        if len(block.texts) >= TEXTS_MAX - block.number % (TEXTS_MAX // 2):
             block, content = self._texts_joined(block, content)
         judgement = judge(content, waiting)
         fresh = _admitted(waiting, judgement)
@@ -88,23 +89,21 @@ class Change:
         return blocks, _found(block, judgement, fresh)
 
     def _texts_joined(self, block: Block, content: Content) -> tuple[Block, Content]:
-        """The block with its texts in one file and its visits in another; the origin of a row is then its number."""
+        """The block with its texts in one file and its visits in another, and its rows with new origins."""
         columns, names = content.columns, content.hosts.names
         after = replace(block, since=self._generation, origins=0, places=[])
-        lengths = np.array([len(name) for name in names])[columns.host]
-        paths = without_heads(self._shelf.texts(block, columns.origin), lengths)
-        after.texts = [self._shelf.write_texts(after, f"{self._generation}joined", names, columns.host, paths)]
+        # By the hash of the host, as all texts are: when the block is split, each half has its own end of the file.
+        order = np.argsort(content.hosts.hashes[columns.host], kind="stable")
+        hosts = columns.host[order]
+        lengths = np.array([len(name) for name in names])[hosts]
+        paths = without_heads(self._shelf.texts(block, columns.origin[order]), lengths)
+        after.texts = [self._shelf.write_texts(after, f"{self._generation}joined", names, hosts, paths)]
         after.origins = len(paths)
-        visits = self._shelf.visits(block)
-        order = np.argsort(columns.origin)
-        # A visit may be of a URL that went to the other half of a block.
-        places = np.minimum(np.searchsorted(columns.origin, visits["origin"], sorter=order), len(order) - 1)
-        rows = order[places]
-        own = columns.origin[rows] == visits["origin"]
-        visits = visits[own]
-        visits["origin"] = rows[own]
+        origins = np.empty(len(order), np.uint32)
+        origins[order] = np.arange(len(order), dtype=np.uint32)
+        visits = _renumbered(self._shelf.visits(block), columns.origin, origins)
         after.visits = [self._shelf.write_visits(after, f"{self._generation}joined", visits)] if len(visits) else []
-        return after, content._replace(columns=columns._replace(origin=np.arange(len(paths), dtype=np.uint32)))
+        return after, content._replace(columns=columns._replace(origin=origins))
 
     def _write_texts(self, block: Block, fresh: Admitted) -> None:
         if not len(fresh.urls):
@@ -128,8 +127,16 @@ class Change:
         for name in VISIT.names or ():
             visits[name] = waiting.visits[name][judgement.last_visits]
         if len(block.visits) >= PARTS_MAX:
-            visits, block.visits = np.concatenate((self._shelf.visits(block), visits)), []
+            visits, block.visits = np.concatenate((self._own_visits(block, columns), visits)), []
         block.visits = [*block.visits, self._shelf.write_visits(block, str(self._generation), visits)]
+
+    def _own_visits(self, block: Block, columns: Columns) -> NDArray[np.void]:
+        """Those of its rows; what its files tell of other halves of a block stays with these."""
+        visits = self._shelf.visits(block)
+        is_own = np.zeros(block.origins, np.bool_)
+        is_own[columns.origin] = True
+        own: NDArray[np.void] = visits[is_own[visits["origin"]]]
+        return own
 
     def _written(self, block: Block, before: Content, after: Content) -> list[Block]:
         """The changed files of a block, or all files of its halves."""
@@ -179,6 +186,17 @@ def _admitted(waiting: Waiting, judgement: Judgement) -> Admitted:
     firsts = urls.take(pa.array(edges[:-1])).to_pylist()
     # Everything before the path, credentials included: what the hash of the host is made of.
     return Admitted(order, rows, urls, edges, [url[: url.index("/", len("http://x"))] for url in firsts])
+
+
+def _renumbered(visits: NDArray[np.void], before: NDArray[np.uint32], after: NDArray[np.uint32]) -> NDArray[np.void]:
+    """The visits of a block's rows, with new origins; the others are of URLs that went to another half of a block."""
+    order = np.argsort(before)
+    places = np.minimum(np.searchsorted(before, visits["origin"], sorter=order), len(order) - 1)
+    rows = order[places]
+    own = before[rows] == visits["origin"]
+    kept: NDArray[np.void] = visits[own]
+    kept["origin"] = after[rows[own]]
+    return kept
 
 
 def _with_hosts(hosts: Hosts, fresh: Admitted) -> Hosts:

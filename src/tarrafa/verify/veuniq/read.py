@@ -64,13 +64,13 @@ class Reader:
         visits = self._shelf.visits(block) if collected.any() else np.empty(0, KEPT_VISIT)
         places = np.searchsorted(visits["origin"], chosen.origin).tolist()
         for number, url in enumerate(urls):
-            hints, outside = (int(chosen.priority[number]), int(chosen.links[number])), int(chosen.outside[number])
+            hints = int(chosen.priority[number]), int(chosen.links[number]), int(chosen.outside[number])
             if not collected[number]:
-                yield Known(url, False, *hints, outside=outside)
+                yield Known(url, False, *hints)
                 continue
             visit = visits[places[number]]
             at_seconds, offset, file, status = (visit[name].item() for name in VISIT.names or ())
-            yield Known(url, True, *hints, at_seconds, status, file, offset, outside)
+            yield Known(url, True, *hints, at_seconds, status, file, offset)
 
     def urls(self) -> Iterator[Known]:
         for block in self._blocks:

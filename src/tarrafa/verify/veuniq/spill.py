@@ -20,9 +20,9 @@ from tarrafa.verify.veuniq.texts import taken
 VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")])
 WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
 PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
-_HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4")])
-# Hosts, fingerprints, priorities, links, links from outside and lengths of the URLs; then which of them have a visit.
-_PART_KINDS = ("<u8", "<u8", "<u2", "<u2", "<u2", "<u2", "<u4")
+_HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
+# Hosts, priorities, links, links from outside and lengths of the URLs; then which of them have a visit.
+_PART_KINDS = ("<u8", "<u2", "<u2", "<u2", "<u2", "<u4")
 _NO_VISIT = -1
 
 
@@ -105,7 +105,8 @@ def pack(
     waiting: Waiting, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]
 ) -> tuple[list[bytes], NDArray[np.void]]:
     """The parts in their order, and their index. `blocks` says to which block each URL belongs."""
-    order = np.argsort(blocks.astype(np.uint32), kind="stable")
+    # By host: blocks are ranges of hosts, and neighbours that are alike become small.
+    order = np.argsort(waiting.hosts, kind="stable")
     edges = np.searchsorted(blocks[order], np.arange(len(firsts) + 1))
     ordered = waiting.take(order)
     texts = ordered.texts()
@@ -120,28 +121,32 @@ def pack(
 
 
 def _pack_part(part: Waiting, texts: pa.LargeStringArray) -> bytes:
-    places = np.flatnonzero(part.visit >= 0)
-    head = np.array([(len(part), len(places))], _HEAD)
-    edges = edges_of(texts)
+    """Fingerprints as they are, for they are like noise; the rest compressed."""
+    places, edges = np.flatnonzero(part.visit >= 0), edges_of(texts)
     lengths = np.diff(edges).astype("<u2")
-    columns = (head, part.hosts, part.fingerprints, part.priority, part.links, part.outside, lengths)
-    visits = (places.astype("<u4"), part.visits[part.visit[places]])
-    return b"".join([*(column.tobytes() for column in (*columns, *visits)), texts.buffers()[2][edges[0] : edges[-1]]])
+    columns = (part.hosts, part.priority, part.links, part.outside, lengths, places.astype("<u4"))
+    visits = part.visits[part.visit[places]]
+    text = texts.buffers()[2][edges[0] : edges[-1]]
+    rest = b"".join([*(column.tobytes() for column in (*columns, visits)), text])
+    head = np.array([(len(part), len(places), len(rest))], _HEAD)
+    return b"".join((head.tobytes(), part.fingerprints.tobytes(), pa.compress(rest, "lz4_raw", asbytes=True)))
 
 
 def unpack_part(data: bytes) -> Waiting:
-    count, visit_count = np.frombuffer(data, _HEAD, 1)[0].tolist()
-    at = _HEAD.itemsize
+    count, visit_count, rest_bytes = np.frombuffer(data, _HEAD, 1)[0].tolist()
+    fingerprints = np.frombuffer(data, "<u8", count, _HEAD.itemsize)
+    rest = pa.decompress(pa.py_buffer(data)[_HEAD.itemsize + fingerprints.nbytes :], rest_bytes, "lz4_raw")
     columns: list[NDArray[Any]] = []
     kinds: list[Any] = [*_PART_KINDS, WAITING_VISIT]
-    for kind, rows in zip(kinds, [count] * 6 + [visit_count] * 2, strict=True):
-        columns.append(np.frombuffer(data, kind, rows, at))
+    at = 0
+    for kind, rows in zip(kinds, [count] * 5 + [visit_count] * 2, strict=True):
+        columns.append(np.frombuffer(rest, kind, rows, at))
         at += columns[-1].nbytes
-    hosts, fingerprints, priority, links, outside, lengths, places, visits = columns
+    hosts, priority, links, outside, lengths, places, visits = columns
     visit = np.full(count, _NO_VISIT, np.int32)
     visit[places] = np.arange(visit_count)
     edges = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), pa.py_buffer(data)[at:])
+    urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), rest[at:])
     order = np.arange(count, dtype=np.int32)
     return Waiting(hosts, fingerprints, priority, links, outside, visit, order, visits, (urls,))
 

@@ -1,0 +1,83 @@
+"""What extraction finds: plain frozen records, without any reference to the page, so that they go between processes."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Format(StrEnum):
+    HTML = "html"
+    SITEMAP = "sitemap"
+    FEED = "feed"
+    TEXT = "text"
+    OTHER = "other"  # nothing is read from it: images, PDF, unknown XML, and answers without a body
+
+
+class LinkKind(StrEnum):
+    """Where the href stood."""
+
+    A = "a"
+    AREA = "area"
+    IFRAME = "iframe"
+    FRAME = "frame"
+    LINK = "link"  # a link element whose rel leads to a page
+    REFRESH = "refresh"  # meta refresh, or the header of that name
+    IMAGE = "image"  # img and srcset, when asked for
+    HEADER = "header"  # the HTTP header Link
+    REDIRECT = "redirect"  # the HTTP header Location
+
+
+class Link(NamedTuple):
+    """From the page to `target`. Position counts the page's links from 0; what stands in the header comes first."""
+
+    target: str
+    text: str = ""
+    rel: str = ""  # in lower case, words separated by one space
+    kind: LinkKind = LinkKind.A
+    position: int = 0
+
+
+class Listed(NamedTuple):
+    """A URL that a sitemap or a feed names."""
+
+    url: str
+    title: str = ""
+    modified_seconds: float | None = None  # since the Unix epoch
+    priority: float | None = None
+    is_sitemap: bool = False  # a further sitemap, named by an index
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is indexed."""
+
+    title: str = ""
+    description: str = ""
+    headings: tuple[str, ...] = ()
+    text: str = ""  # the main text, one block on each line
+    language: str = ""  # primary subtag in lower case, such as `pt`; empty when unknown
+    canonical_url: str | None = None  # where the page says that its content is at home
+    published_seconds: float | None = None  # since the Unix epoch
+    modified_seconds: float | None = None
+    signature: int = 0  # 64 bits of all the text; 0 for no text
+    similarity: int = 0  # 64 bits that are close for texts that are alike; 0 for no text
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Everything that one page says and where it leads."""
+
+    url: str
+    format: Format
+    encoding: str = ""  # WHATWG name of what the body was read as; empty when it was not read
+    base_url: str = ""  # what relative hrefs were resolved against
+    document: Document = Document()
+    links: tuple[Link, ...] = ()
+    listed: tuple[Listed, ...] = ()
+    robots: tuple[tuple[str, str], ...] = ()  # name and content of each meta element that speaks to robots
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    images: bool = False  # img, srcset
+    robots_name: str = "tarrafa"  # our name in meta elements, beside `robots` and `tdm-…`

@@ -1,0 +1,107 @@
+"""When do two texts say the same, or nearly? A signature for the first, a similarity hash for the second.
+
+Both see a text folded: no accents, no case, and whatever is neither letter nor digit as one space. So a page that was
+only tidied up has its old signature. They are stored, so they never change: the tests hold their values.
+
+The similarity hash is Charikar's: each of the 64 bits is the majority among the hashes of runs of three words. Texts
+that share most of these runs differ in few bits; unrelated ones in about 32. Of a long text the first part counts, and
+there the 512 runs with the lowest hashes, which are mostly the same in two texts that are alike.
+"""
+
+import sys
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from tarrafa.extract import bounds
+
+# Bits in which the hashes of two texts may differ to call them near copies of each other.
+NEAR_BITS = 16
+
+_RUN_WORDS = 3
+_KEPT_RUNS = 512
+_SPACE = 0x20
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+
+_Units = npt.NDArray[np.uint16]
+_Hashes = npt.NDArray[np.uint64]
+
+
+def likeness(main: str, rest: str) -> tuple[int, int]:
+    """The signature of both texts, and the similarity hash of the main one, or of both if that says too little."""
+    folded = fold(main)
+    whole = np.concatenate((folded, fold(rest)))
+    signature = xxhash.xxh3_64_intdigest(whole.astype("<u2", copy=False).tobytes()) if len(whole) else 0
+    return signature, similarity(folded) or similarity(whole)
+
+
+def fold(text: str) -> _Units:
+    """The text in units of UTF-16, each word followed by one space."""
+    order = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+    units = np.frombuffer(f"{text} ".encode(order, "replace"), np.uint16)
+    folded = _folding().take(units)
+    if not folded.all():
+        folded = folded[folded != 0]
+    is_word = folded != _SPACE
+    keep = is_word.copy()
+    keep[1:] |= is_word[:-1]
+    kept: _Units = folded[keep]
+    return kept
+
+
+def similarity(folded: _Units) -> int:
+    """0 for fewer than four words."""
+    runs = _runs(folded[: bounds.SIMILARITY_CHARS])
+    if not len(runs):
+        return 0
+    if len(runs) > _KEPT_RUNS:
+        runs = np.partition(runs, _KEPT_RUNS)[:_KEPT_RUNS]
+    # The lowest hashes begin with zeros, so their other bits are spread over them.
+    bits = np.unpackbits((runs * _ODD).astype("<u8", copy=False).view(np.uint8)).reshape(-1, 64)
+    counts = bits.sum(axis=0, dtype=np.uint16)
+    return int.from_bytes(np.packbits(counts * 2 > len(runs)).tobytes(), "big")
+
+
+def _runs(folded: _Units) -> _Hashes:
+    """A hash of each run of words: its units times powers of an odd number, wherever in the text it stands."""
+    powers, inverses = _powers()
+    ends = np.flatnonzero(folded == _SPACE)
+    sums = np.cumsum(folded * powers[: len(folded)])[ends]
+    return _mixed((sums[_RUN_WORDS:] - sums[:-_RUN_WORDS]) * inverses[ends[:-_RUN_WORDS]])
+
+
+def _mixed(hashes: _Hashes) -> _Hashes:
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX
+    return hashes ^ (hashes >> _HALF)
+
+
+@lru_cache(maxsize=1)
+def _powers() -> tuple[_Hashes, _Hashes]:
+    inverse = np.uint64(pow(int(_ODD), -1, 1 << 64))
+    count = bounds.SIMILARITY_CHARS
+    return np.cumprod(np.full(count, _ODD), dtype=np.uint64), np.cumprod(np.full(count, inverse), dtype=np.uint64)
+
+
+@lru_cache(maxsize=1)
+def _folding() -> _Units:
+    """What each unit of UTF-16 becomes: a letter without accent in lower case, itself, a space, or 0 for nothing."""
+    return np.array([_folded(chr(unit)) for unit in range(1 << 16)], np.uint16)
+
+
+def _folded(char: str) -> int:
+    # A version of Unicode that is the same in every Python; what it does not know stays as it is.
+    known = unicodedata.ucd_3_2_0
+    category = known.category(char)
+    if category == "Mn":
+        return 0
+    if category[0] not in "LNCM" or category == "Cc":
+        return _SPACE
+    parts = known.normalize("NFD", char)
+    plain = parts[0] if all(known.category(mark) == "Mn" for mark in parts[1:]) else char
+    lower = plain.lower() if category[0] == "L" else plain
+    return ord(lower) if len(lower) == 1 and ord(lower) < 1 << 16 else ord(char)

@@ -1,0 +1,166 @@
+"""Sitemaps and feeds: files that list URLs. Read by expat, without entities of their own and within bounds.
+
+Broken XML gives what was readable up to the break. The commonest break, an ampersand that nobody escaped, is mended.
+"""
+
+import re
+from typing import NoReturn, cast
+from xml.parsers import expat
+
+from isal import isal_zlib
+
+from tarrafa.extract import bounds
+from tarrafa.extract.blocks import collapsed
+from tarrafa.extract.dates import moment
+from tarrafa.extract.found import Listed
+from tarrafa.urls import Base
+
+_STRAY = re.compile(r"&(?!#?\w{1,32};)")
+_CDATA = "<![CDATA["
+_ENTRIES = ("url", "sitemap", "item", "entry")
+_GZIP_WINDOW = 31
+# The package's type stubs take the class for an instance.
+_DamagedError = cast("type[Exception]", isal_zlib.IsalError)
+
+
+class _EnoughError(Exception):
+    """Raised within the parser's callbacks to end it: a bound is reached, or the file declares entities."""
+
+
+def listed(text: str, base: Base) -> tuple[Listed, ...]:
+    """The URLs of a sitemap or feed, in its order. Never raises."""
+    found = _Reader(base)
+    if not found.read(text) and _STRAY.search(text):
+        mended = _Reader(base)
+        mended.read(_mended(text))
+        found = mended if len(mended.found) > len(found.found) else found
+    return tuple(found.found)
+
+
+def listed_lines(text: str, base: Base) -> tuple[Listed, ...]:
+    """A sitemap in plain text: every line is an address. If one is not, it is some other text and lists nothing."""
+    lines = text.split("\n", bounds.LISTED_LIMIT)[: bounds.LISTED_LIMIT]
+    addresses = [line.strip() for line in lines if line and not line.isspace()]
+    if not all(address.startswith(("http://", "https://")) and " " not in address for address in addresses):
+        return ()
+    return tuple(Listed(url) for url in map(base.link, addresses) if url)
+
+
+def unpacked(body: bytes) -> bytes:
+    """gzip undone up to a bound; what came before damage is kept."""
+    stream = isal_zlib.decompressobj(_GZIP_WINDOW)
+    out = bytearray()
+    while len(out) < bounds.UNPACKED_LIMIT_BYTES and not stream.eof:
+        try:
+            piece = stream.decompress(body, 1 << 18)
+        except _DamagedError:
+            break
+        if not piece and not stream.eof:
+            break
+        out += piece
+        body = stream.unconsumed_tail
+    return bytes(out[: bounds.UNPACKED_LIMIT_BYTES])
+
+
+def _mended(text: str) -> str:
+    first, *others = text.split(_CDATA)
+    parts = [_STRAY.sub("&amp;", first)]
+    for other in others:
+        inside, end, after = other.partition("]]>")
+        parts.append(_CDATA + inside + end + _STRAY.sub("&amp;", after))
+    return "".join(parts)
+
+
+class _Reader:
+    """Follows the parser from element to element; only the name of the parent is kept, never a tree."""
+
+    def __init__(self, base: Base) -> None:
+        self.found: list[Listed] = []
+        self._base = base
+        # Names of the open elements without prefix; filled by _start, emptied by _end.
+        self._open: list[str] = []
+        self._entry: dict[str, str] = {}  # what the open entry says; the first of a name counts
+        self._text: list[str] | None = None  # of the open element, if it is one of an entry's
+        self._chars = 0
+
+    def read(self, text: str) -> bool:
+        """Whether the file could be read to its end."""
+        parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.EntityDeclHandler = _refuse
+        # Entities that only a DTD elsewhere would declare, such as &nbsp;, are passed over instead of ending it all.
+        parser.UseForeignDTD(True)
+        parser.ExternalEntityRefHandler = _pass_over
+        try:
+            parser.Parse(text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), True)
+        except expat.ExpatError:
+            return False
+        except _EnoughError:
+            pass
+        return True
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2].lower()
+        parent = self._open[-1] if self._open else ""
+        self._open.append(name)
+        if name in _ENTRIES:
+            self._entry = {}
+        elif parent in _ENTRIES:
+            self._text, self._chars = [], 0
+            if name == "link" and attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
+                self._entry.setdefault("link", attributes["href"])
+            elif name == "guid" and attributes.get("isPermaLink") == "false":
+                self._text = None
+
+    def _characters(self, data: str) -> None:
+        if self._text is not None and self._chars < bounds.HREF_CHARS:
+            self._text.append(data)
+            self._chars += len(data)
+
+    def _end(self, _: str) -> None:
+        name = self._open.pop()
+        parent = self._open[-1] if self._open else ""
+        if name in _ENTRIES:
+            self._add(is_sitemap=name == "sitemap")
+        elif parent in _ENTRIES and self._text is not None:
+            text = "".join(self._text).strip()
+            if text:
+                self._entry.setdefault(name, text)
+            self._text = None
+
+    def _add(self, is_sitemap: bool) -> None:
+        entry, self._entry = self._entry, {}
+        href = entry.get("loc") or entry.get("link") or entry.get("guid")
+        url = self._base.link(href) if href else None
+        if url is None:
+            return
+        title = collapsed(entry.get("title", ""))[: bounds.ANCHOR_CHARS]
+        self.found.append(Listed(url, title, _modified(entry), _priority(entry), is_sitemap))
+        if len(self.found) >= bounds.LISTED_LIMIT:
+            raise _EnoughError
+
+
+_MOMENTS = ("lastmod", "updated", "pubdate", "published", "date", "issued", "modified")
+
+
+def _modified(entry: dict[str, str]) -> float | None:
+    return next((moment(entry[name]) for name in _MOMENTS if name in entry), None)
+
+
+def _priority(entry: dict[str, str]) -> float | None:
+    try:
+        priority = float(entry.get("priority", ""))
+    except ValueError:
+        return None
+    return priority if 0.0 <= priority <= 1.0 else None
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise _EnoughError
+
+
+def _pass_over(*_: object) -> int:
+    return 1

@@ -1,0 +1,157 @@
+"""From a page to its extract: choose the format, read it, put the record together."""
+
+from collections.abc import Iterable
+
+from tarrafa.extract import bounds, tame
+from tarrafa.extract.blocks import collapsed
+from tarrafa.extract.charset import as_text, as_utf8, encoding_of
+from tarrafa.extract.dates import moment
+from tarrafa.extract.found import Document, Extract, Format, Link, Listed, Options
+from tarrafa.extract.hrefs import Href, header_hrefs, tidy_rel
+from tarrafa.extract.language import language_of
+from tarrafa.extract.likeness import likeness
+from tarrafa.extract.listings import listed, listed_lines, unpacked
+from tarrafa.extract.sniff import format_of
+from tarrafa.extract.walk import Walk
+from tarrafa.records import Page
+from tarrafa.urls import Base, resolve
+
+_USUAL = Options()
+_NO_DOCUMENT = Document()
+_GZIP_MAGIC = b"\x1f\x8b"
+_PUBLISHED = (
+    *("article:published_time", "datepublished", "dcterms.issued", "dc.date.issued", "dcterms.created"),
+    *("dc.date.created", "citation_publication_date", "pubdate", "publishdate", "date", "dcterms.date", "dc.date"),
+)
+_MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "dc.date.modified")
+_TIMES = ("datepublished", "pubdate", "")  # what time elements are about, the plain ones last
+_DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
+_NO_BASE = ("data:", "javascript:")
+
+
+def extract(page: Page, body: bytes, options: Options = _USUAL) -> Extract:
+    """What the page says and where it leads; `body` is its body without content coding. Never raises."""
+    if 300 <= page.status < 400 and page.header("location") is not None:
+        return _unread(page)
+    if body.startswith(_GZIP_MAGIC):
+        # A sitemap as a file. Whatever else is packed is not for reading.
+        found = _read(page, unpacked(body), "", options)
+        return found if found.listed else _unread(page)
+    return _read(page, body, page.media_type, options)
+
+
+def _read(page: Page, body: bytes, media_type: str, options: Options) -> Extract:
+    match format_of(media_type, body):
+        case Format.HTML:
+            return _html(page, body, options)
+        case Format.SITEMAP | Format.FEED as listing:
+            return _listing(page, body, listing)
+        case Format.TEXT:
+            return _text(page, body)
+    return _unread(page)
+
+
+def _unread(page: Page) -> Extract:
+    links = _links(header_hrefs(page), Base(page.url))
+    return Extract(page.url, Format.OTHER, base_url=page.url, links=links)
+
+
+def _html(page: Page, body: bytes, options: Options) -> Extract:
+    encoding = encoding_of(page.header("content-type") or "", body)
+    walk = Walk(options)
+    for piece in tame.pieces(as_utf8(body, encoding)):
+        walk.through(piece)
+    base_url = _base_url(page.url, walk.base_href, encoding)
+    base = Base(base_url, encoding)
+    in_header = header_hrefs(page)
+    links = _links(in_header, Base(page.url)) if in_header else ()
+    return Extract(
+        url=page.url,
+        format=Format.HTML,
+        encoding=encoding,
+        base_url=base_url,
+        document=_document(page, walk, _canonical(walk, base, links)),
+        links=links + _links(walk.hrefs, base, len(links)),
+        robots=tuple(walk.robots),
+    )
+
+
+def _base_url(url: str, href: str | None, encoding: str) -> str:
+    address = resolve(href, url, encoding) if href is not None else None
+    return url if address is None or address.startswith(_NO_BASE) else address
+
+
+def _links(hrefs: Iterable[Href], base: Base, first: int = 0) -> tuple[Link, ...]:
+    found: list[Link] = []
+    link = base.link
+    for href, text, rel, kind in hrefs:
+        target = link(href)
+        if target is not None:
+            brief = collapsed(text)[: bounds.ANCHOR_CHARS] if text else ""
+            found.append(Link(target, brief, tidy_rel(rel) if rel else "", kind, first + len(found)))
+    return tuple(found)
+
+
+def _canonical(walk: Walk, base: Base, in_header: tuple[Link, ...]) -> str | None:
+    if walk.canonical_href is not None:
+        return base.link(walk.canonical_href)
+    return next((link.target for link in in_header if "canonical" in link.rel.split()), None)
+
+
+def _document(page: Page, walk: Walk, canonical_url: str | None) -> Document:
+    main, rest = walk.blocks.joined()
+    signature, similarity = likeness(f"{walk.title}\n{main}", rest)
+    said = (walk.language, walk.meta.get("content-language"), page.header("content-language"))
+    meta, times = walk.meta, walk.times
+    published = [meta.get(name) for name in _PUBLISHED] + [times.get(about) for about in _TIMES]
+    modified = [meta.get(name) for name in _MODIFIED] + [times.get("datemodified"), page.header("last-modified")]
+    return Document(
+        title=walk.title,
+        description=collapsed(_first(walk.meta, _DESCRIPTIONS))[: bounds.DESCRIPTION_CHARS],
+        headings=tuple(walk.headings),
+        text=(main or rest)[: bounds.TEXT_CHARS],
+        language=language_of(said, main or rest),
+        canonical_url=canonical_url,
+        published_seconds=_moment(published),
+        modified_seconds=_moment(modified),
+        signature=signature,
+        similarity=similarity,
+    )
+
+
+def _first(meta: dict[str, str], names: Iterable[str]) -> str:
+    return next((meta[name] for name in names if meta.get(name)), "")
+
+
+def _moment(texts: Iterable[str | None]) -> float | None:
+    return next((found for text in texts if text and (found := moment(text)) is not None), None)
+
+
+def _listing(page: Page, body: bytes, form: Format) -> Extract:
+    encoding = encoding_of(page.header("content-type") or "", body)
+    base = Base(page.url, encoding)
+    return _plain(page, form, encoding, listed=listed(as_text(body, encoding), base))
+
+
+def _text(page: Page, body: bytes) -> Extract:
+    encoding = encoding_of(page.header("content-type") or "", body)
+    text = as_text(body, encoding)
+    urls = listed_lines(text, Base(page.url, encoding))
+    if urls:
+        return _plain(page, Format.SITEMAP, encoding, listed=urls)
+    signature, similarity = likeness(text, "")
+    document = Document(
+        text=text[: bounds.TEXT_CHARS].strip(),
+        language=language_of((page.header("content-language"),), text),
+        modified_seconds=_moment((page.header("last-modified"),)),
+        signature=signature,
+        similarity=similarity,
+    )
+    return _plain(page, Format.TEXT, encoding, document)
+
+
+def _plain(
+    page: Page, form: Format, encoding: str, document: Document = _NO_DOCUMENT, listed: tuple[Listed, ...] = ()
+) -> Extract:
+    links = _links(header_hrefs(page), Base(page.url))
+    return Extract(page.url, form, encoding, page.url, document, links, listed)

@@ -1,0 +1,170 @@
+"""The archive: pages go in, in the order in which they come, and stay.
+
+1. What `sync` has returned for is durable: no kill and no loss of power takes it away.
+2. Opened with a place that `sync` has returned, the archive ends exactly there, whatever was written after it, and goes
+   on from there.
+3. Opened without a place, it ends with the last page that is whole.
+4. The files are valid WARC up to each place that `sync` has returned.
+
+After an error the archive must be opened anew: what a disk has refused once it may silently drop the second time.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tarrafa import __version__
+from tarrafa.clock import Clock
+from tarrafa.errors import WorkError
+from tarrafa.keep.disk import sync_folder, translated
+from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end, file_name
+from tarrafa.keep.read import end_of_pages
+from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page
+from tarrafa.records import Headers, Page
+
+_BUFFER_BYTES = 1 << 20
+
+
+class Kept(NamedTuple):
+    """Where a page stands, and the digest of its body, by which the same content is known again."""
+
+    place: Place
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How an archive is written."""
+
+    agent: str = "00"  # part of the files' names
+    info: Headers = ()  # told at the start of each file: who crawls, and how
+    file_limit_bytes: int = 1_000_000_000  # of a file, unless a single page is larger
+    entropy: Entropy = os.urandom
+
+
+class Archive:
+    """Comes from `open_archive`. Used by one thread at a time; a page can be read back once `sync` has returned."""
+
+    def __init__(self, folder: Path, end: Place, clock: Clock, habits: Habits) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._habits = habits
+        self._number, self._written_bytes = end
+        self._path = archive_files(folder).get(end.file)  # None until the file begins
+        self._descriptor: int | None = None
+        # Filled by append, emptied by _write.
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._is_broken = False
+
+    @property
+    def end(self) -> Place:
+        """Where the next record will stand."""
+        return Place(self._number, self._written_bytes + self._waiting_bytes)
+
+    def append(self, page: Page, asked: Headers = (), fields: Headers = (), original: Original | None = None) -> Kept:
+        """`asked` are the headers that were sent, `fields` whatever else is to be noted of the fetch.
+
+        With an `original`, a page that its host calls not modified, or whose body has the original's digest, is kept
+        without its body.
+        """
+        records = pack_page(page, asked, fields, original, self._habits.entropy)
+        size_bytes = len(records.answer) + len(records.rest)
+        if self.end.offset and self.end.offset + size_bytes > self._habits.file_limit_bytes:
+            self._end_file()
+        if self.end.offset == 0:
+            self._begin_file()
+        place = self.end
+        self._take(records.answer)
+        self._take(records.rest)
+        if self._waiting_bytes >= _BUFFER_BYTES:
+            self._write()
+        return Kept(place, records.digest)
+
+    def sync(self) -> Place:
+        """Make durable all that was appended; where that ends."""
+        self._write()
+        if self._descriptor is not None:
+            with self._breakable():
+                os.fsync(self._descriptor)
+        return self.end
+
+    def close(self) -> None:
+        """What was not synced is dropped."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _begin_file(self) -> None:
+        now = self._clock.now()
+        self._path = self._folder / file_name(self._habits.agent, now, self._number)
+        info = (("software", f"Tarrafa/{__version__}"), *self._habits.info)
+        self._take(pack_info(self._path.name, now, info, self._habits.entropy))
+
+    def _end_file(self) -> None:
+        self.sync()
+        self.close()
+        self._number, self._written_bytes, self._path = self._number + 1, 0, None
+
+    def _take(self, member: bytes) -> None:
+        self._waiting.append(member)
+        self._waiting_bytes += len(member)
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        with self._breakable():
+            if self._descriptor is None:
+                self._descriptor = self._open()
+            data = memoryview(b"".join(self._waiting))
+            while data:
+                count = os.pwrite(self._descriptor, data, self._written_bytes)
+                self._written_bytes += count
+                data = data[count:]
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def _open(self) -> int:
+        assert self._path is not None
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        sync_folder(self._folder)
+        return descriptor
+
+    @contextlib.contextmanager
+    def _breakable(self) -> Iterator[None]:
+        if self._is_broken:
+            raise WorkError(f"{self._folder}: an earlier write failed; start again from what was saved before it")
+        self._is_broken = True
+        with translated(self._folder):
+            yield
+        self._is_broken = False
+
+
+def open_archive(folder: Path, durable: Place | None, clock: Clock, habits: Habits | None = None) -> Archive:
+    """Begin, or go on. `durable` is the caller's last saved place; what stands after it is removed."""
+    with translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        files = archive_files(folder)
+        end = _last_whole(files) if durable is None else durable
+        check_end(folder, files, end)
+        _cut(files, end)
+        sync_folder(folder)
+    return Archive(folder, end, clock, habits or Habits())
+
+
+def _last_whole(files: dict[int, Path]) -> Place:
+    number = max(files, default=None)
+    return BEGINNING if number is None else Place(number, end_of_pages(files[number]))
+
+
+def _cut(files: dict[int, Path], end: Place) -> None:
+    for number, path in files.items():
+        if number > end.file or (number == end.file and end.offset == 0):
+            path.unlink()
+        elif number == end.file:
+            with path.open("rb+") as file:
+                file.truncate(end.offset)
+                os.fsync(file.fileno())

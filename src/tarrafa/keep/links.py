@@ -1,0 +1,84 @@
+"""Links: a row for each link of each page, with the words that one clicks on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from tarrafa.keep.columns import SECONDS, column
+from tarrafa.keep.segments import Layout, Segments
+
+# Target URL, anchor text, rel, kind, position: the order in which a page's links come here.
+Link: TypeAlias = tuple[str, str, str, str, int]
+
+# Of each link: those columns that differ from link to link of a page.
+_OWN: dict[str, pa.DataType] = {
+    "target": pa.string(),
+    "text": pa.string(),
+    "rel": pa.string(),
+    "kind": pa.string(),
+    "position": pa.uint32(),
+}
+# What a row takes beside its texts, roughly.
+_ROW_BYTES = 200
+
+LINKS = Layout(
+    name="links",
+    version=1,
+    columns=pa.schema([("source", pa.string()), ("fetched_at", SECONDS), *_OWN.items()]),
+    dictionaries=("source", "fetched_at", "target", "text", "rel", "kind"),
+    statistics=("source", "fetched_at"),
+)
+
+
+class Links:
+    """Rows gather in memory and become a segment when they are many, or when a checkpoint asks for it."""
+
+    def __init__(self, folder: Path, checkpoint: int, rows_limit: int = 200_000, bytes_limit: int = 64_000_000) -> None:
+        """`checkpoint` is the last that the caller has committed; later rows are removed."""
+        self._segments = Segments(folder, LINKS, checkpoint)
+        self._rows_limit = rows_limit
+        self._bytes_limit = bytes_limit
+        self._clear()
+
+    def _clear(self) -> None:
+        # Filled by add, emptied by _write: of each page its URL, its time and the number of its links; of each link
+        # its own columns.
+        self._sources: list[str] = []
+        self._times: list[float] = []
+        self._counts: list[int] = []
+        self._own: list[list[Any]] = [[] for _ in _OWN]
+        self._bytes = 0
+
+    def add(self, source: str, fetched_at: float, links: Sequence[Link]) -> None:
+        """The links of one page, in its order."""
+        if not links:
+            return
+        self._sources.append(source)
+        self._times.append(fetched_at)
+        self._counts.append(len(links))
+        own = list(zip(*links, strict=True))
+        for gathered, values in zip(self._own, own, strict=True):
+            gathered.extend(values)
+        self._bytes += len(links) * _ROW_BYTES + sum(map(len, own[0])) + sum(map(len, own[1]))
+        if len(self._own[0]) >= self._rows_limit or self._bytes >= self._bytes_limit:
+            self._write()
+
+    def sync(self, checkpoint: int) -> None:
+        """All rows so far are durable, and count once the caller has committed that checkpoint."""
+        self._write()
+        self._segments.passed(checkpoint)
+
+    def _write(self) -> None:
+        if self._sources:
+            self._segments.write(self._table())
+            self._clear()
+
+    def _table(self) -> pa.Table:
+        pages = np.repeat(np.arange(len(self._counts), dtype=np.int32), self._counts)
+        sources = pa.DictionaryArray.from_arrays(pages, column(self._sources, pa.string()))
+        times = column(self._times, SECONDS).take(pa.array(pages))
+        own = [column(values, kind) for values, kind in zip(self._own, _OWN.values(), strict=True)]
+        return pa.Table.from_arrays([sources, times, *own], names=LINKS.columns.names)

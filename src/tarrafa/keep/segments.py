@@ -1,0 +1,245 @@
+"""Rows in Parquet files that are written once: segments.
+
+A segment is named by the numbers of the first and the last segment that it holds, and by the checkpoint to which its
+rows belong: `00000012-00000012-00000005.parquet` is the twelfth and belongs to checkpoint 5; `00000000-00000007-…` are
+the first eight in one file.
+
+1. Opened at a checkpoint, a folder holds the rows of that checkpoint and of those before it, each once, and no others.
+2. Whenever a join is killed, every row counts once: a segment whose numbers are within another's does not count.
+3. A reader that has begun is not disturbed by a join.
+
+A checkpoint is whatever the caller commits; it numbers them upwards. Only committed segments are joined.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tarrafa.errors import DamagedError, WorkError
+from tarrafa.keep.disk import remove_unfinished, translated, whole_file
+
+_NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
+_VERSION_KEY = b"tarrafa"
+JOIN_COUNT = 8  # segments that become one
+JOINED_LIMIT_BYTES = 1 << 29  # a segment grows no further
+_LISTING_TRIES = 5
+_ZSTD_LEVEL = 3  # a third smaller than level 1 for a quarter more time
+_GROUP_ROWS = 100_000
+_GROUP_BYTES = 1 << 26
+_BATCH_ROWS = 10_000
+
+
+class Segment(NamedTuple):
+    first: int
+    last: int
+    checkpoint: int
+    path: Path
+
+
+class Layout(NamedTuple):
+    """The columns of a kind of rows, and how they are stored."""
+
+    name: str
+    version: int
+    columns: pa.Schema
+    dictionaries: tuple[str, ...]  # columns with few different values
+    statistics: tuple[str, ...]  # columns whose least and greatest value help a reader to skip
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.columns.with_metadata({_VERSION_KEY: f"{self.name} {self.version}".encode()})
+
+
+class Segments:
+    """The segments of one folder, written by one process."""
+
+    def __init__(self, folder: Path, layout: Layout, checkpoint: int) -> None:
+        self._folder = folder
+        self._layout = layout
+        self._checkpoint = checkpoint
+        with translated(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._recover()
+            self._next = max((segment.last for segment in _listed(folder)), default=-1) + 1
+
+    def _recover(self) -> None:
+        remove_unfinished(self._folder)
+        found = _listed(self._folder)
+        live = _live(found, self._checkpoint)
+        newest = max(live, key=lambda segment: segment.checkpoint, default=None)
+        if newest and newest.checkpoint > self._checkpoint:
+            told = f"was joined at checkpoint {newest.checkpoint}, and the crawl is at {self._checkpoint}"
+            raise DamagedError(f"{newest.path} {told}; restore the whole folder from one copy")
+        for segment in set(found).difference(live):
+            segment.path.unlink()
+
+    def write(self, table: pa.Table) -> None:
+        """A segment for the checkpoint that comes next. Durable when it returns."""
+        path = self._folder / _name(self._next, self._next, self._checkpoint + 1)
+        with translated(self._folder), whole_file(path) as file:
+            write_parquet(file, self._layout, [table])
+        self._next += 1
+
+    def passed(self, checkpoint: int) -> None:
+        """Everything written so far belongs to that checkpoint; what comes belongs to a later one."""
+        if checkpoint <= self._checkpoint:
+            raise ValueError(f"checkpoint {checkpoint} does not follow {self._checkpoint}")
+        self._checkpoint = checkpoint
+
+
+def write_parquet(file: BinaryIO, layout: Layout, tables: Iterable[pa.Table]) -> int:
+    """A row group for each table; the number of rows."""
+    writer = pq.ParquetWriter(
+        file,
+        layout.schema,
+        compression="zstd",
+        compression_level=_ZSTD_LEVEL,
+        use_dictionary=list(layout.dictionaries),
+        write_statistics=list(layout.statistics),
+    )
+    count = 0
+    with writer:
+        for table in tables:
+            writer.write_table(table.cast(layout.schema), row_group_size=max(1, table.num_rows))
+            count += table.num_rows
+    return count
+
+
+def join_segments(folder: Path, layout: Layout, checkpoint: int) -> int:
+    """Join neighbours of like size, `JOIN_COUNT` into one, while there are as many; how many were joined.
+
+    `checkpoint` is the last that was committed. Not to be called twice at a time; writing may go on meanwhile.
+    """
+    joined_count = 0
+    with translated(folder):
+        while run := _run_to_join(_live(_listed(folder), checkpoint), checkpoint):
+            path = folder / _name(run[0].first, run[-1].last, run[-1].checkpoint)
+            with whole_file(path) as file, contextlib.ExitStack() as stack:
+                write_parquet(file, layout, grouped(_batches(_opened(run, stack), layout, None), layout))
+            for segment in run:
+                segment.path.unlink()
+            joined_count += len(run)
+    return joined_count
+
+
+def _run_to_join(segments: Sequence[Segment], checkpoint: int) -> Sequence[Segment]:
+    """The smallest run of neighbours none of which is as large as the others together: so a row is joined rarely."""
+    committed = [segment for segment in segments if segment.checkpoint <= checkpoint]
+    fitting: list[tuple[int, int]] = []
+    for start in range(len(committed) - JOIN_COUNT + 1):
+        sizes = [segment.path.stat().st_size for segment in committed[start : start + JOIN_COUNT]]
+        if 2 * max(sizes) <= sum(sizes) <= JOINED_LIMIT_BYTES:
+            fitting.append((sum(sizes), start))
+    best = min(fitting)[1] if fitting else len(committed)
+    return committed[best : best + JOIN_COUNT]
+
+
+def batches(
+    folder: Path, layout: Layout, checkpoint: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Every row up to a checkpoint, in the order of writing."""
+    with translated(folder), _live_files(folder, checkpoint) as files:
+        yield from _batches(files, layout, columns)
+
+
+def rows_where(folder: Path, layout: Layout, checkpoint: int, column: str, value: str) -> list[dict[str, Any]]:
+    """The rows with that value in that column, in the order of writing. Reads the whole column."""
+    found: list[dict[str, Any]] = []
+    with translated(folder), _live_files(folder, checkpoint) as files:
+        for file in files:
+            with _readable(file):
+                _checked(file, layout)
+                found += pq.read_table(file, filters=[(column, "==", value)]).to_pylist()
+    return found
+
+
+def count_rows(folder: Path, layout: Layout, checkpoint: int) -> int:
+    count = 0
+    with translated(folder), _live_files(folder, checkpoint) as files:
+        for file in files:
+            with _readable(file):
+                count += _checked(file, layout).metadata.num_rows
+    return count
+
+
+def grouped(parts: Iterable[pa.RecordBatch], layout: Layout) -> Iterator[pa.Table]:
+    """Batches gathered into tables of a size that reads well."""
+    group: list[pa.RecordBatch] = []
+    rows = size_bytes = 0
+    for part in parts:
+        group.append(part)
+        rows, size_bytes = rows + part.num_rows, size_bytes + part.nbytes
+        if rows >= _GROUP_ROWS or size_bytes >= _GROUP_BYTES:
+            yield pa.Table.from_batches(group, layout.columns)
+            group, rows, size_bytes = [], 0, 0
+    if group:
+        yield pa.Table.from_batches(group, layout.columns)
+
+
+def _batches(files: Iterable[BinaryIO], layout: Layout, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with _readable(file):
+            for batch in _checked(file, layout).iter_batches(_BATCH_ROWS, columns=columns):
+                yield batch.replace_schema_metadata(None)
+
+
+def _checked(file: BinaryIO, layout: Layout) -> pq.ParquetFile:
+    found = pq.ParquetFile(file)
+    mark = (found.schema_arrow.metadata or {}).get(_VERSION_KEY, b"").decode()
+    if mark != f"{layout.name} {layout.version}":
+        told = f"holds '{mark}', and this version of Tarrafa reads '{layout.name} {layout.version}'"
+        raise WorkError(f"{file.name} {told}; use the version that wrote it")
+    return found
+
+
+@contextlib.contextmanager
+def _readable(file: BinaryIO) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedError(f"{file.name} cannot be read: {error}; restore it from a copy") from error
+
+
+@contextlib.contextmanager
+def _live_files(folder: Path, checkpoint: int) -> Iterator[list[BinaryIO]]:
+    """All opened at once: what a join removes after that can still be read."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(_LISTING_TRIES):
+            # A join may remove a segment between the listing and the opening; then what it made is there instead.
+            with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opening:
+                files = _opened(_live(_listed(folder), checkpoint), opening)
+                stack.enter_context(opening.pop_all())
+                break
+        else:
+            raise WorkError(f"{folder} changes faster than it can be read; try again")
+        yield files
+
+
+def _opened(segments: Iterable[Segment], stack: contextlib.ExitStack) -> list[BinaryIO]:
+    return [stack.enter_context(segment.path.open("rb")) for segment in segments]
+
+
+def _listed(folder: Path) -> list[Segment]:
+    paths = folder.iterdir() if folder.is_dir() else ()
+    matches = ((_NAME.fullmatch(path.name), path) for path in paths)
+    return [Segment(int(match[1]), int(match[2]), int(match[3]), path) for match, path in matches if match]
+
+
+def _live(segments: Iterable[Segment], checkpoint: int) -> list[Segment]:
+    """Those that count at a checkpoint. What was joined was committed, also after the caller last looked."""
+    live: list[Segment] = []
+    # The widest of those that begin together comes first, and covers the others.
+    for segment in sorted(segments, key=lambda each: (each.first, -each.last)):
+        is_covered = bool(live) and segment.last <= live[-1].last
+        if not is_covered and (segment.checkpoint <= checkpoint or segment.last > segment.first):
+            live.append(segment)
+    return live
+
+
+def _name(first: int, last: int, checkpoint: int) -> str:
+    return f"{first:08d}-{last:08d}-{checkpoint:08d}.parquet"

@@ -1,0 +1,171 @@
+"""May this host be visited? What became of its robots.txt, and what follows (RFC 9309, sections 2.3 and 2.4).
+
+    first_request(host) ──► RobotsRequest ──► the caller fetches ──► settle
+    settle ──► RobotsRequest    a redirect: fetch that next
+          └──► RobotsAnswer     settled until it expires; kept in the store
+    permission_of(RobotsAnswer) ──► Permission ──► refusal(url): None if it may be visited
+
+1. A file (2xx) holds for a day, or for the shorter time that it announces, but for an hour at least.
+2. Where there is none (4xx but 429, more than five redirects, a redirect to nowhere), everything is allowed.
+3. Where it cannot be had (5xx, 429, no answer, an answer that broke off), the last file holds on. Without one nothing
+   is allowed; after thirty days in which it was tried again and again, everything is.
+4. It is tried again after five minutes, then at doubling intervals up to six hours, never before Retry-After.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tarrafa.obey.dates import epoch_seconds
+from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, read_robots, whole_lines
+from tarrafa.records import Failure, Page
+from tarrafa.urls import Base
+
+HOPS_MAX_COUNT = 5
+HOUR_SECONDS = 3_600.0
+DAY_SECONDS = 24 * HOUR_SECONDS
+FILE_MIN_SECONDS = HOUR_SECONDS
+FILE_MAX_SECONDS = DAY_SECONDS
+RETRY_MIN_SECONDS = 300.0
+RETRY_MAX_SECONDS = 6 * HOUR_SECONDS
+GIVEN_UP_SECONDS = 30 * DAY_SECONDS
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TOO_MANY_REQUESTS = 429
+_MAX_AGE = re.compile(r"\bmax-age ?= ?\"?([0-9]{1,9})", re.IGNORECASE | re.ASCII)
+_HEADER_MAX_CHARS = 1_000
+
+
+class Basis(StrEnum):
+    """What a host's permission rests on."""
+
+    FILE = "file"  # a robots.txt, maybe an old one while a newer one cannot be had
+    MISSING = "missing"  # there is none: everything is allowed
+    UNREACHABLE = "unreachable"  # it cannot be had: nothing is allowed
+
+
+class Refusal(StrEnum):
+    """Why a URL is not visited; stored with it."""
+
+    DISALLOWED = "disallowed"  # by a line of robots.txt
+    ROBOTS_UNREACHABLE = "robots-unreachable"  # robots.txt cannot be had, so nothing of the host is visited
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsRequest:
+    """A robots.txt to fetch. After a redirect `url` may be on another host; the rules are for `host` all the same."""
+
+    host: str
+    url: str
+    hops_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAnswer:
+    """What became of a host's robots.txt, as it is stored."""
+
+    host: str
+    basis: Basis
+    reason: str  # `http-404`, `timeout`, …: the last answer in a word
+    status: int  # of the last answer; zero where there was none
+    fetched_at: float
+    expires_at: float
+    failing_since: float | None = None  # the first of the failures without a success between them
+    body: bytes | None = None  # the last file, decoded and cut at its bound
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What a host allows us, until `expires_at`."""
+
+    basis: Basis
+    rules: Rules
+    fetched_at: float
+    expires_at: float
+
+    def is_due(self, now: float) -> bool:
+        """Whether robots.txt must be asked for again before the next page."""
+        return now >= self.expires_at
+
+    def refusal(self, url: str) -> Refusal | None:
+        if self.basis is Basis.UNREACHABLE:
+            return Refusal.ROBOTS_UNREACHABLE
+        return None if self.rules.allows(url) else Refusal.DISALLOWED
+
+
+def permission_of(answer: RobotsAnswer, token: str) -> Permission:
+    """`token` is our `product_token`."""
+    rules = EVERYTHING_ALLOWED if answer.body is None else read_robots(answer.body, token)
+    return Permission(answer.basis, rules, answer.fetched_at, answer.expires_at)
+
+
+def first_request(host: str) -> RobotsRequest:
+    return RobotsRequest(host, f"{host}/robots.txt")
+
+
+def settle(
+    asked: RobotsRequest, got: Page | Failure, now: float, before: RobotsAnswer | None = None
+) -> RobotsRequest | RobotsAnswer:
+    """What follows from what came. A page's content coding is undone already; `before` is the host's last answer."""
+    if isinstance(got, Failure):
+        return _failed(asked.host, got.kind.value, None, now, before)
+    reason = f"http-{got.status}"
+    if got.status in _REDIRECTS:
+        return _redirected(asked, got, now)
+    if 200 <= got.status < 300:
+        # A part of a file may lack the very line that would keep us away.
+        is_whole = not got.truncated or len(got.body) >= ROBOTS_MAX_BYTES
+        return _file(asked.host, got, now) if is_whole else _failed(asked.host, "truncated", got, now, before)
+    if 300 <= got.status < 500 and got.status != _TOO_MANY_REQUESTS:
+        return _missing(asked.host, reason, got, now)
+    return _failed(asked.host, reason, got, now, before)
+
+
+def _redirected(asked: RobotsRequest, page: Page, now: float) -> RobotsRequest | RobotsAnswer:
+    target = Base(page.url).link(page.header("location") or "")
+    if target is None or target == page.url:
+        return _missing(asked.host, "redirect-nowhere", page, now)
+    if asked.hops_count >= HOPS_MAX_COUNT:
+        return _missing(asked.host, "redirects", page, now)
+    return RobotsRequest(asked.host, target, asked.hops_count + 1)
+
+
+def _file(host: str, page: Page, now: float) -> RobotsAnswer:
+    body = whole_lines(page.body, is_cut=page.truncated)
+    return RobotsAnswer(
+        host, Basis.FILE, f"http-{page.status}", page.status, now, now + _lifetime_seconds(page), body=body
+    )
+
+
+def _missing(host: str, reason: str, page: Page, now: float) -> RobotsAnswer:
+    return RobotsAnswer(host, Basis.MISSING, reason, page.status, now, now + _lifetime_seconds(page))
+
+
+def _lifetime_seconds(page: Page) -> float:
+    match = _MAX_AGE.search((page.header("cache-control") or "")[:_HEADER_MAX_CHARS])
+    announced_seconds = float(match[1]) if match else FILE_MAX_SECONDS
+    return min(max(announced_seconds, FILE_MIN_SECONDS), FILE_MAX_SECONDS)
+
+
+def _failed(host: str, reason: str, page: Page | None, now: float, before: RobotsAnswer | None) -> RobotsAnswer:
+    since = _failing_since(now, before)
+    wait_seconds = min(max(now - since, RETRY_MIN_SECONDS), RETRY_MAX_SECONDS)
+    expires_at = now + max(wait_seconds, _retry_after_seconds(page, now) if page else 0.0)
+    body = before.body if before else None
+    basis = Basis.UNREACHABLE if now - since < GIVEN_UP_SECONDS else Basis.MISSING
+    if body is not None:
+        basis = Basis.FILE
+    return RobotsAnswer(host, basis, reason, page.status if page else 0, now, expires_at, since, body)
+
+
+def _failing_since(now: float, before: RobotsAnswer | None) -> float:
+    """Two failures with a long silence between them say nothing about the time between."""
+    if before is None or before.failing_since is None or now - before.expires_at > DAY_SECONDS:
+        return now
+    return before.failing_since
+
+
+def _retry_after_seconds(page: Page, now: float) -> float:
+    text = (page.header("retry-after") or "").strip()
+    until = now + float(text[:9]) if text.isascii() and text.isdecimal() else epoch_seconds(text)
+    return min(max((until or now) - now, 0.0), DAY_SECONDS)

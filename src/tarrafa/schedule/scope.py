@@ -1,0 +1,112 @@
+"""Which URLs may be visited at all?
+
+A rule looks at the host's name: any, the sites of the seeds, or a suffix. Plain bounds look at the URL and end every
+trap, because each endless web makes its URLs longer, deeper, more repetitive, or more numerous on one host.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tarrafa.errors import InputError
+from tarrafa.texts import quoted
+from tarrafa.urls import host_name, parse, site
+
+_CACHE_LIMIT = 1 << 16  # hosts; the cache begins anew when it is full
+
+
+class Refusal(StrEnum):
+    """Why a URL is not visited; counted."""
+
+    OUTSIDE = "outside"  # the host is not in the scope
+    USERINFO = "userinfo"  # it carries a user's name or password
+    LENGTH = "length"
+    DEPTH = "depth"  # too many links from a seed
+    REPETITION = "repetition"  # a segment of its path comes too often
+    PAGES = "pages"  # the host has had its share
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    url_chars: int = 2_000
+    depth: int = 30  # links from a seed
+    repeated_segments: int = 3  # how often the same segment may stand in a path
+    host_pages: int = 100_000  # fetched from one host
+
+
+# Whether a host of that name is in the scope.
+Rule = Callable[[str], bool]
+
+
+def any_host(name: str) -> bool:  # noqa: ARG001 - the contract's
+    return True
+
+
+def sites_of(seeds: Iterable[str]) -> Rule:
+    """Every host of the sites of these URLs."""
+    sites = frozenset(_site_of(host_name(url)) for url in seeds)
+    return lambda name: _site_of(name) in sites
+
+
+def _site_of(name: str) -> str:
+    return site(name.rstrip("."))
+
+
+def suffix(text: str) -> Rule:
+    """Every host whose name ends so: `br`, `.gov.br`, `example.org` with all below it."""
+    parsed = parse(f"http://{text.strip().removeprefix('.')}")
+    if parsed is None or parsed.path != "/" or parsed.query is not None or parsed.userinfo or ":" in text:
+        raise InputError(f'{quoted(text)} is not a scope; write "any", "seeds" or a suffix such as "br"')
+    end = parsed.name.rstrip(".")
+    return lambda name: f".{name.rstrip('.')}".endswith(f".{end}")
+
+
+def rule_of(text: str, seeds: Iterable[str]) -> Rule:
+    """The scope as a user writes it: `any`, `seeds`, or a suffix."""
+    if text == "any":
+        return any_host
+    return sites_of(seeds) if text == "seeds" else suffix(text)
+
+
+class Scope:
+    """Asked for every URL that is found, so that what depends on the host is found out once."""
+
+    def __init__(self, rule: Rule, bounds: Bounds) -> None:
+        self._rule = rule
+        self._bounds = bounds
+        # What stands before the path, and what is wrong with it.
+        self._hosts: dict[str, Refusal | None] = {}
+        # With fewer slashes no segment comes too often.
+        self._few_slashes = len("//") + bounds.repeated_segments
+
+    def judge(self, url: str, depth: int, host_pages: int = 0) -> Refusal | None:
+        """None if the URL may be visited. `depth` is links from a seed, `host_pages` what was fetched from its host."""
+        bounds = self._bounds
+        if len(url) > bounds.url_chars:
+            return Refusal.LENGTH
+        before_path = url[: url.find("/", 8)]
+        try:
+            refusal = self._hosts[before_path]
+        except KeyError:
+            refusal = self._judge_host(before_path)
+        if refusal is not None:
+            return refusal
+        if depth > bounds.depth:
+            return Refusal.DEPTH
+        if host_pages >= bounds.host_pages:
+            return Refusal.PAGES
+        if url.count("/") > self._few_slashes and self._repeats(url):
+            return Refusal.REPETITION
+        return None
+
+    def _judge_host(self, before_path: str) -> Refusal | None:
+        if len(self._hosts) >= _CACHE_LIMIT:
+            self._hosts.clear()
+        refusal = None if self._rule(host_name(before_path)) else Refusal.OUTSIDE
+        refusal = self._hosts[before_path] = Refusal.USERINFO if "@" in before_path else refusal
+        return refusal
+
+    def _repeats(self, url: str) -> bool:
+        segments = url.partition("?")[0].split("/")[3:]
+        return max(Counter(segments).values()) > self._bounds.repeated_segments

@@ -1,0 +1,299 @@
+"""A crawl at random on a workbench, beside a naive account of it. Each guarantee of the workbench is one check."""
+
+import random
+from collections import Counter
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tarrafa.records import FailureKind
+from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
+from tarrafa.schedule.hosts import Host, State
+from tarrafa.schedule.patience import Patience, Reason
+from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.workbench import Workbench
+
+HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
+ADDRESSES = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
+HOSTS_LIMIT = 3
+PATIENCE = Patience(
+    tries_limit=2, failures_limit=3, asides_limit=2, first_seconds=7.0, ceiling_seconds=100.0, aside_seconds=300.0
+)
+FAILING = [FailureKind.NAME, FailureKind.TIMEOUT, FailureKind.REFUSED, FailureKind.RESET, FailureKind.TLS]
+GOOD = [Answer(status, None, took) for status in (200, 404, 500) for took in (0.0, 0.2, 9.0)]
+BAD = [
+    *(Answer(status, None, 0.1, asked) for status in (429, 503) for asked in (0.0, 20.0, 1e9)),
+    *(Answer(0, failure, 30.0) for failure in (*FAILING, FailureKind.HEADER)),
+]
+TRAITS = st.builds(
+    Traits,
+    pages_count=st.sampled_from([0, 1, 50, 10**9]),
+    crawl_delay_seconds=st.sampled_from([0.0, 0.0, 12.0, 1e9]),
+    is_own=st.booleans(),
+)
+POLICIES: list[DelayPolicy] = [
+    ConstantDelay(5.0),
+    ConstantDelay(0.0),
+    TenTimesDelay(2.0, 40.0),
+    DensityDelay(15.0, 1_000),
+]
+HOST = st.sampled_from(HOSTS)
+WHICH = st.integers(0, 7)
+SEED = st.integers(0, 2**32)
+
+
+def is_failing(answer: Answer) -> bool:
+    return answer.failure in FAILING or answer.status in (429, 503)
+
+
+class Crawl(RuleBasedStateMachine):
+    """Knows of the workbench what any caller knows; checks 4 and 10 also look at the hosts inside, all one by one."""
+
+    checks: frozenset[int] = frozenset()  # by the number of the guarantee
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.latest = 1_000.0
+        self.host_free_at: dict[str, float] = {}
+        self.address_free_at: dict[str, float] = {}
+        self.in_flight: dict[str, Visit] = {}
+        self.unanswered: list[str] = []  # names that were asked for
+        self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
+        self.asides: Counter[str] = Counter()
+        self.url_count = 0
+        # Host and since when it waits: who was visited meanwhile, while its address was due or at its address.
+        self.overtaken: dict[tuple[str, float | None], set[str]] = {}
+        self.overtaken_at: dict[tuple[str, float | None], set[str]] = {}
+
+    @initialize(
+        policy=st.sampled_from(POLICIES),
+        traits=st.lists(TRAITS, min_size=len(HOSTS), max_size=len(HOSTS)),
+        restarted=st.booleans(),
+        address_hosts_limit=st.sampled_from([2, 10]),
+        seed=SEED,
+    )
+    def begin(
+        self, policy: DelayPolicy, traits: list[Traits], restarted: bool, address_hosts_limit: int, seed: int
+    ) -> None:
+        self.delays = Delays(policy, address_seconds=3.0)
+        self.traits = dict(zip(HOSTS, traits, strict=True))
+        self.restarted_at = self.now if restarted else None
+        self.bench = Workbench(
+            self.delays,
+            PATIENCE,
+            hosts_limit=HOSTS_LIMIT,
+            address_hosts_limit=address_hosts_limit,
+            restarted_at=self.restarted_at,
+        )
+        self.go_on_for_a_while(seed, good_share=0.8, is_still=False)
+
+    @rule(seed=SEED, good_share=st.sampled_from([0.0, 0.5, 0.9, 1.0]), is_still=st.booleans())
+    def go_on_for_a_while(self, seed: int, good_share: float, is_still: bool) -> None:
+        """Like a crawl, in the order of events that chance gives; single rules alone seldom get as far as a visit."""
+        chance = random.Random(seed)
+        steps = [self.visit_next, self.visit_next, self.ask_for_a_name]
+        for _ in range(120):
+            chance.choice(steps)()
+            if self.unanswered and chance.random() < 0.9:
+                self.name_is_answered(chance.choices(ADDRESSES, k=2), chance.choice([0.0, 20.0, 1e5]))
+            if self.in_flight and chance.random() < 0.5:
+                answers = GOOD if chance.random() < good_share else BAD
+                self.end(chance.randrange(8), chance.choice(answers), chance.choice([None] * 9 + [45.0]))
+            if chance.random() < 0.3:
+                self.add(chance.choice(HOSTS), chance.randrange(6))
+                self.feed_the_hungry(4)
+            if chance.random() < 0.1:
+                self.leave(chance.choice(HOSTS))
+            if not is_still and chance.random() < 0.3:
+                self.time_passes(chance.choice([0.4, 1.0, 5.0, 60.0]))
+                self.time_passes_until_the_next_turn()
+
+    @rule(seconds=st.sampled_from([0.0, 0.4, 1.0, 3.0, 5.0, 12.0, 60.0, 4_000.0, 1e6]))
+    def time_passes(self, seconds: float) -> None:
+        self.now = self.latest + seconds
+        self.latest = self.now
+
+    @precondition(lambda self: 9 in self.checks)
+    @rule(seconds=st.sampled_from([0.5, 100.0]))
+    def clock_goes_back(self, seconds: float) -> None:
+        self.now -= seconds
+
+    @rule()
+    def time_passes_until_the_next_turn(self) -> None:
+        self.latest = self.now = max(self.latest, self.bench.wake_at() or 0.0)
+
+    @rule(host=HOST, count=st.integers(0, 13))
+    def add(self, host: str, count: int) -> None:
+        urls = [self.new_url(host) for _ in range(count)]
+        back = self.bench.add(host, urls, self.now)
+        assert list(back) == urls[len(urls) - len(back) :]
+        self.held[host] += urls[: len(urls) - len(back)]
+        self.bench.describe(host, self.traits[host], self.now)
+        assert 5 not in self.checks or len(self.held[host]) <= 11
+
+    @rule(host=HOST)
+    def add_first(self, host: str) -> None:
+        url = self.new_url(host)
+        if self.bench.add_first(host, url, self.now):
+            self.held[host].insert(0, url)
+        self.bench.describe(host, self.traits[host], self.now)
+        assert 5 not in self.checks or len(self.held[host]) <= 11
+
+    def new_url(self, host: str) -> str:
+        self.url_count += 1
+        return f"{host}/{self.url_count}"
+
+    @rule()
+    def ask_for_a_name(self) -> None:
+        host = self.bench.resolve_next(self.now)
+        if host is not None:
+            self.unanswered.append(host)
+
+    @precondition(lambda self: self.unanswered)
+    @rule(
+        addresses=st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=2),
+        lasts_seconds=st.sampled_from([0.0, 1e5]),
+    )
+    def name_is_answered(self, addresses: list[str], lasts_seconds: float) -> None:
+        host = self.unanswered.pop(0)
+        self.told(host, self.bench.resolved(host, addresses, self.now, self.latest + lasts_seconds))
+
+    @precondition(lambda self: self.unanswered)
+    @rule(kind=st.sampled_from([FailureKind.NAME, FailureKind.NAME, FailureKind.PRIVATE]))
+    def name_has_no_address(self, kind: FailureKind) -> None:
+        host = self.unanswered.pop(0)
+        self.told(host, self.bench.unresolved(host, self.now, kind))
+
+    @rule(at_most=st.sampled_from([1, len(HOSTS)]))
+    def visit(self, at_most: int) -> None:
+        for _ in range(at_most):
+            self.visit_next()
+
+    def visit_next(self) -> None:
+        allowed = self.allowed() if self.checks & {4, 10} else []
+        visit = self.bench.next(self.now)
+        if 10 in self.checks:
+            assert visit is not None or not allowed
+        if visit is not None:
+            self.begun(visit, allowed)
+
+    def allowed(self) -> list[Host]:
+        """Found by looking at every host. Those whose address is too old are not visited but asked for again."""
+        return [
+            host
+            for host in self.bench._roster.hosts.values()
+            if host.state is State.WAITING
+            and host.address is not None
+            and max(host.ready_at, host.address.ready_at) <= self.latest
+            and host.address.name not in {visit.address for visit in self.in_flight.values()}
+            and (host.has_news or host.expires_at > self.latest)
+        ]
+
+    def begun(self, visit: Visit, allowed: list[Host]) -> None:
+        host, address = visit.host, visit.address
+        if 1 in self.checks:
+            assert self.latest >= self.host_free_at.get(host, 0.0)
+        if 2 in self.checks:
+            assert self.latest >= self.address_free_at.get(address, 0.0)
+        if 3 in self.checks:
+            assert host not in self.in_flight
+            assert address not in {other.address for other in self.in_flight.values()}
+        if 7 in self.checks:
+            assert visit.tries < PATIENCE.tries_limit
+        if 8 in self.checks and self.restarted_at is not None:
+            full = self.delays.host_seconds(self.traits[host], None)
+            assert self.latest >= self.restarted_at + max(3.0, full if host not in self.host_free_at else 0.0)
+        if 4 in self.checks:
+            self.nobody_starves(visit, allowed)
+        self.in_flight[host] = visit
+        assert self.held[host].pop(0) == visit.url
+
+    def nobody_starves(self, visit: Visit, allowed: list[Host]) -> None:
+        """Who waits in one place is the same wait; who left and came back, or was made to wait longer, begins anew."""
+        first: dict[str, Host] = {}
+        for host in sorted(allowed, key=lambda host: host.turn_at or 0.0, reverse=True):
+            first[host.address.name if host.address else ""] = host
+        due = [(host.name, host.turn_at) for address, host in first.items() if address != visit.address]
+        self.overtaken = {wait: self.overtaken.get(wait, set()) for wait in due}
+        same = [host for host in self.bench._roster.hosts.values() if self.waits_at(host, visit.address)]
+        beside = [self.overtaken_at.setdefault((host.name, host.turn_at), set()) for host in same]
+        for seen in (*self.overtaken.values(), *beside):
+            assert visit.host not in seen
+            seen.add(visit.host)
+
+    def waits_at(self, host: Host, address: str) -> bool:
+        is_there = host.address is not None and host.address.name == address
+        return is_there and host.state is State.WAITING and host.ready_at <= self.latest
+
+    @precondition(lambda self: self.in_flight)
+    @rule(which=WHICH, answer=st.sampled_from(GOOD + BAD), crawl_delay_seconds=st.sampled_from([None, None, 45.0]))
+    def end(self, which: int, answer: Answer, crawl_delay_seconds: float | None) -> None:
+        visit = self.landed(which)
+        delay = self.delays.host_seconds(self.traits[visit.host], answer.download_seconds)
+        self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
+        ended = self.bench.ended(visit, self.now, answer)
+        if crawl_delay_seconds and delay > 0:
+            self.traits[visit.host] = Traits(crawl_delay_seconds=crawl_delay_seconds)
+            self.bench.describe(visit.host, self.traits[visit.host], self.now)
+            delay = max(delay, self.delays.host_seconds(self.traits[visit.host], answer.download_seconds))
+        wait = max(delay, min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)
+        self.host_free_at[visit.host] = self.latest + wait
+        if not is_failing(answer):
+            self.asides[visit.host] = 0
+            assert ended.fate is Fate.FINAL
+        self.told(visit.host, ended, visit)
+
+    @precondition(lambda self: self.in_flight)
+    @rule(which=WHICH, again=st.booleans())
+    def give_a_visit_up(self, which: int, again: bool) -> None:
+        visit = self.landed(which)
+        self.told(visit.host, self.bench.not_made(visit, self.now, again=again), visit)
+
+    def landed(self, which: int) -> Visit:
+        return self.in_flight.pop(sorted(self.in_flight)[which % len(self.in_flight)])
+
+    def told(self, host: str, ended: Ended, visit: Visit | None = None) -> None:
+        if visit is not None and ended.fate is not Fate.FINAL:
+            self.held[host].insert(0, visit.url)
+        if ended.urls:
+            assert list(ended.urls) == self.held[host]
+        if ended.urls or ended.event:
+            self.held[host] = []
+        if isinstance(ended.event, SetAside):
+            self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
+            self.asides[host] += ended.event.reason is not Reason.CROWDED
+        elif isinstance(ended.event, GivenUp):
+            self.asides[host] = 0
+        assert 7 not in self.checks or self.asides[host] <= PATIENCE.asides_limit
+
+    @rule(host=HOST)
+    def leave(self, host: str) -> None:
+        assert list(self.bench.leave(host, self.now)) == self.held[host]
+        self.held[host] = []
+        self.asides[host] = 0
+
+    @rule(n=st.integers(0, 4))
+    def feed_the_hungry(self, n: int) -> None:
+        hungry = self.bench.hungry(self.now, n)
+        assert len(set(hungry)) == len(hungry) <= n
+        for host in hungry:
+            self.add(host, 4)
+
+    @precondition(lambda self: hasattr(self, "bench"))
+    @invariant()
+    def look_inside(self) -> None:
+        counts = self.bench.counts(self.now)
+        assert counts.in_flight == len(self.in_flight)
+        if 6 in self.checks:
+            self.bench.check()
+            assert sum(counts[1:]) < 2 * HOSTS_LIMIT
+            assert sum(counts[1:]) - counts.set_aside - counts.left <= HOSTS_LIMIT
+        if 10 in self.checks:
+            waiting = [host for host in self.bench._roster.hosts.values() if host.state is State.WAITING]
+            turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
+            assert not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
+
+    def teardown(self) -> None:
+        """Whatever was taken and did not end is handed back."""
+        for host in HOSTS if hasattr(self, "bench") else []:
+            self.leave(host)

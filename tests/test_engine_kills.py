@@ -1,0 +1,79 @@
+"""Kill any engine at any moment: it is as after the last batch that was committed, and replay ends the same."""
+
+import random
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kill_child import BATCHES, SEED, Child, count_calls, work, work_until
+from repositories import HOSTS, OPENERS, contents, drained, made_batch, new_folder
+from tarrafa.verify import Counts, Known, Repository
+
+KILLS_AT_A_CALL, KILLS_AT_ANY_TIME = 8, 7
+# The engine of production is killed by a test of its own. The blocks of veuniq-text follow from a secret, unless there
+# are three; and an array of drum that is never full never reaches the disk.
+ENGINES = [
+    *("memory", "veuniq-text of three blocks", "drum of small arrays", "central", "files", "sqlite", "lmdb", "rocksdb"),
+    *("mercator-a of a small cache", "mercator-b"),
+]
+
+State = tuple[dict[str, Known], Counts]
+
+
+def state(repository: Repository) -> State:
+    return contents(repository, HOSTS), repository.counts()._replace(disk_bytes=0)
+
+
+def undisturbed(name: str, folder: Path) -> list[State]:
+    """The state before the first batch, after each, and when nothing waits."""
+    with closing(OPENERS[name](folder)) as repository:
+        states = [state(repository)]
+        for number in range(BATCHES):
+            repository.cycle(made_batch(SEED, number))
+            states.append(state(repository))
+        drained(repository, BATCHES)
+        states.append(state(repository))
+    return states
+
+
+def check_recovery(name: str, folder: Path, told: int, states: list[State]) -> None:
+    """It is as after the last batch that was told of, or the next."""
+    with closing(OPENERS[name](folder)) as repository:
+        assert state(repository) in states[told : told + 2]
+        for number in range(BATCHES):
+            repository.cycle(made_batch(SEED, number))
+        drained(repository, BATCHES)
+        assert state(repository) == states[-1]
+
+
+def killed_at_a_call(name: str, folder: Path, call: int) -> int:
+    """Of how many batches it told."""
+    told, code = Child(work_until, name, folder, call).end()
+    assert code == -signal.SIGKILL
+    return len(told)
+
+
+def killed_at_any_time(name: str, folder: Path, chance: random.Random) -> int:
+    """After some batches and a random piece of work."""
+    child = Child(work, name, folder)
+    told = [child.told.recv() for _ in range(chance.randrange(BATCHES - 1))]
+    sum(range(chance.randrange(200_000)))
+    child.kill()
+    return len(told) + len(child.end()[0])
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_5_nothing_that_was_committed_is_lost_by_a_kill(name: str) -> None:
+    """At a call is where Python is; at any time it may be in the midst of a database's own code."""
+    chance = random.Random(name)
+    with new_folder() as folder:
+        states = undisturbed(name, folder / "undisturbed")
+        calls = Child(count_calls, name, folder / "counted").end()[0][-1]
+        for kill in range(KILLS_AT_A_CALL):
+            told = killed_at_a_call(name, folder / f"call{kill}", chance.randrange(1, calls))
+            check_recovery(name, folder / f"call{kill}", told, states)
+        for kill in range(KILLS_AT_ANY_TIME):
+            told = killed_at_any_time(name, folder / f"time{kill}", chance)
+            check_recovery(name, folder / f"time{kill}", told, states)

@@ -1,0 +1,160 @@
+"""Whatever the bytes: a record within its bounds, never an exception. None of these pages takes more than a moment."""
+
+from itertools import count, islice
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tarrafa.extract import Extract, Options, bounds, extract
+from tarrafa.extract.tame import pieces
+from tarrafa.records import Page
+from tarrafa.simulate.web import Plan, Web
+from webs import get, pages_of
+
+URL = "http://a.test/d/p.html"
+SIZE_BYTES = 5_000_000
+
+
+def read(body: bytes, media_type: str = "text/html", images: bool = False) -> Extract:
+    return extract(Page(URL, 200, (("Content-Type", media_type),), body, at=0.0), body, Options(images=images))
+
+
+def assert_within_bounds(found: Extract) -> None:
+    document = found.document
+    assert len(found.links) <= bounds.LINKS_LIMIT + bounds.HEADER_LINKS_LIMIT + 2
+    assert len(found.listed) <= bounds.LISTED_LIMIT
+    assert len(found.robots) <= bounds.ROBOTS_LIMIT
+    assert len(document.headings) <= bounds.HEADINGS_LIMIT
+    assert all(len(heading) <= bounds.HEADING_CHARS for heading in document.headings)
+    assert all(len(link.text) <= bounds.ANCHOR_CHARS and len(link.rel) <= bounds.REL_CHARS for link in found.links)
+    assert all(link.target.startswith(("http://", "https://")) for link in found.links)
+    assert len(document.text) <= bounds.TEXT_CHARS
+    assert len(document.title) <= bounds.TITLE_CHARS
+    assert len(document.description) <= bounds.DESCRIPTION_CHARS
+    assert 0 <= document.signature < 1 << 64
+    assert 0 <= document.similarity < 1 << 64
+
+
+def filled(unit: bytes) -> bytes:
+    return (unit * (SIZE_BYTES // len(unit) + 1))[:SIZE_BYTES]
+
+
+def numbered(pattern: bytes, size_bytes: int = SIZE_BYTES) -> bytes:
+    """The pattern with ever new numbers in it."""
+    return b"".join(pattern % number for number in islice(count(), size_bytes // (len(pattern) + 4)))
+
+
+TYPES = ["text/html", "text/plain", "application/xml", "application/rss+xml", "application/gzip", "image/png", ""]
+
+
+@given(st.binary(max_size=2_000), st.sampled_from(TYPES), st.booleans())
+@example(b"\x1f\x8b", "", False)
+@example(b"<rss>", "", False)
+def test_any_bytes_give_a_record(body: bytes, media_type: str, images: bool) -> None:
+    assert_within_bounds(read(body, media_type, images))
+
+
+TAGS = ["a", "p", "b", "table", "td", "select", "svg", "title", "script", "nav", "h1", "template", "frameset", "base"]
+TAGS += [
+    "noscript",
+    "textarea",
+    "form",
+    "math",
+    "li",
+    "meta",
+    "iframe",
+    "plaintext",
+    "button",
+    "image",
+    "x-y",
+    "footer",
+]
+PARTS = [f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]
+PARTS += ["<a href=x>", "<base href=//b/>", "<img srcset='a 1x,b'>", "<meta http-equiv=refresh content='0;x'>", "<!--"]
+PARTS += ["-->", "text", " ", "\n", "&amp", "&#xD800;", "\x00", "<", ">", '"', "\x01", "\x02", "é", "<html lang=pt>"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=60))
+def test_any_soup_of_tags_gives_a_record(parts: list[str]) -> None:
+    body = "".join(parts).encode()
+    found = read(body, images=True)
+    assert_within_bounds(found)
+    assert found == read(body, images=True)
+
+
+WEB = Web(Plan(hosts=3, pages=12, rng_seed=5))
+BODIES = [get(WEB, host, page).body for host, page in islice(pages_of(WEB), 12)]
+
+
+@given(st.sampled_from(BODIES), st.integers(0, 20_000), st.binary(max_size=8), st.integers(0, 20))
+def test_any_damage_to_a_page_gives_a_record(body: bytes, at: int, damage: bytes, lost: int) -> None:
+    assert_within_bounds(read(body[:at] + damage + body[at + lost :]))
+
+
+@given(st.sampled_from(BODIES), st.integers(0, 20_000))
+def test_truncated_page_gives_the_links_before_the_cut(body: bytes, at: int) -> None:
+    whole, part = read(body), read(body[:at])
+    assert_within_bounds(part)
+    assert [link.target for link in part.links] == [link.target for link in whole.links[: len(part.links)]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(filled(b"<a href=x>y"), id="anchors"),
+        pytest.param(filled(b"<a>"), id="bare anchors"),
+        pytest.param(b"<div>" * 100_000 + b"<a href=x>", id="deep"),
+        pytest.param(b"<ul><li>" * 100_000, id="deep lists"),
+        pytest.param(b"<table><td><a href=x>y" * 50_000, id="anchors within anchors"),
+        pytest.param(b"<h1><table><td>y" * 50_000, id="headings within headings"),
+        pytest.param(b"<nav>" * 100_000 + b"<a href=x>y", id="menus within menus"),
+        pytest.param(numbered(b"<p><font a=%d>x"), id="formatting that is repeated"),
+        pytest.param(numbered(b"<p><b a=%d>x", 40_000), id="formatting that is repeated in a small page"),
+        pytest.param(filled(b"<p><b><i><u><s><tt><em><big><small>x"), id="plain formatting"),
+        pytest.param(b"<a " + numbered(b"b%d=1 ") + b"href=x>", id="attributes"),
+        pytest.param(b"<a " + numbered(b"b%d='>'") + b"href=x>", id="attributes that hold the end"),
+        pytest.param(b"<a " + numbered(b"b%d<") + b"href=x>", id="attributes that hold beginnings"),
+        pytest.param(b"<a href=" + b"x" * SIZE_BYTES + b">", id="huge attribute"),
+        pytest.param(b"<a href=x title=" + b"'" * SIZE_BYTES, id="quotes"),
+        pytest.param(b"<title>" + b"x " * (SIZE_BYTES // 2), id="huge title"),
+        pytest.param(b"<a href=x>" + b"y " * (SIZE_BYTES // 2), id="huge anchor"),
+        pytest.param(filled(b"<"), id="beginnings"),
+        pytest.param(filled(b"<!--"), id="comments"),
+        pytest.param(filled(b"&"), id="ampersands"),
+        pytest.param(filled(b"<b "), id="tags that never end"),
+        pytest.param(filled(b"\x00"), id="zeros"),
+        pytest.param(filled(b"\xff"), id="no encoding"),
+        pytest.param(b"<meta http-equiv=refresh content='" + b" " * SIZE_BYTES, id="refresh"),
+        pytest.param(b"<img srcset='" + b", " * (SIZE_BYTES // 2) + b"'>", id="srcset"),
+        pytest.param(filled(b"<meta name=robots content=x>"), id="robots"),
+        pytest.param(filled(b"<frameset><frame src=x>"), id="frames"),
+    ],
+)
+def test_overgrown_page_is_read_within_bounds(body: bytes) -> None:
+    assert_within_bounds(read(body, images=True))
+
+
+def test_taming_leaves_ordinary_pages_alone() -> None:
+    assert all(pieces(body) == [body] for body in BODIES)
+
+
+def test_large_page_is_parsed_in_pieces_that_lose_nothing() -> None:
+    body = numbered(b"<div><p>text <a href=%d>x</a></div>", 300_000)
+    assert len(pieces(body)) > 1
+    assert b"".join(pieces(body)) == body
+    links = read(body).links
+    assert [link.target for link in links] == [f"http://a.test/d/{number}" for number in range(len(links))]
+    assert len(links) == bounds.LINKS_LIMIT
+
+
+def test_links_stay_where_formatting_is_dropped() -> None:
+    body = numbered(b"<p><font a=%d>x <a href=y>z</a>", 60_000)
+    assert b"<font" not in b"".join(pieces(body))
+    assert len(read(body).links) == body.count(b"<a ")
+
+
+def test_header_of_hostile_length_gives_a_record() -> None:
+    for value in ("<" * 100_000, "<x>;" * 50_000, '<x>; rel="' * 20_000, "<x>;rel=next," * 20_000, "," * 100_000):
+        headers = (("Content-Type", "text/html"), ("Link", value), ("Refresh", value))
+        assert_within_bounds(extract(Page(URL, 200, headers, b"x", at=0.0), b"x"))

@@ -1,0 +1,147 @@
+"""The made-up web, read by the extractor: what it finds is what is true, and copies are recognised."""
+
+from functools import lru_cache
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract
+from tarrafa.extract.likeness import fold, likeness, similarity
+from tarrafa.records import Page
+from tarrafa.simulate.web import Plan, Row, Truth, Web, parse_faults
+from tarrafa.simulate.web.plan import Host
+from webs import body_of, followed, get, pages_of, read_page
+
+PLANS = [
+    Plan(hosts=6, pages=70, rng_seed=2),
+    Plan(hosts=3, pages=40, rng_seed=9, names=True, faults=parse_faults("hostile")),
+]
+
+
+@lru_cache(maxsize=2)
+def extracts(plan: Plan) -> dict[str, tuple[Page, Extract]]:
+    web = Web(plan)
+    pages = [get(web, host, number) for host, number in pages_of(web)]
+    return {page.url: (page, extract(page, body_of(page))) for page in pages}
+
+
+@lru_cache(maxsize=2)
+def rows(plan: Plan) -> dict[str, Row]:
+    return {row.url: row for row in Truth(Web(plan)).rows() if row.kind == "page"}
+
+
+@pytest.fixture(params=PLANS, ids=["plain", "hostile"])
+def plan(request: pytest.FixtureRequest) -> Plan:
+    assert isinstance(request.param, Plan)
+    return request.param
+
+
+def says_nofollow(found: Extract) -> bool:
+    return any("nofollow" in content for name, content in found.robots if name == "robots")
+
+
+def test_links_are_those_of_a_plain_reader(plan: Plan) -> None:
+    for page, found in extracts(plan).values():
+        anchors = [link for link in found.links if link.kind is LinkKind.A]
+        free = [link.target for link in anchors if "nofollow" not in link.rel.split()]
+        assert (free if not says_nofollow(found) else []) == followed(page)
+        assert len(anchors) == len(read_page(page).links)
+
+
+def test_document_is_what_the_truth_says(plan: Plan) -> None:
+    for url, (page, found) in extracts(plan).items():
+        row, document = rows(plan)[url], found.document
+        assert (document.title, document.language, document.canonical_url) == (row.title, row.language, row.canonical)
+        assert says_nofollow(found) == row.nofollow
+        assert document.headings == tuple(" ".join(text.split()) for text in read_page(page).headings)
+        assert found.encoding == {"iso-8859-1": "windows-1252"}.get(row.charset or "", row.charset)
+
+
+def test_main_text_holds_every_paragraph(plan: Plan) -> None:
+    for page, found in extracts(plan).values():
+        lines = set(found.document.text.split("\n"))
+        assert {" ".join(text.split()) for text in read_page(page).text} <= lines
+
+
+def test_main_text_leaves_lists_of_links_out(plan: Plan) -> None:
+    for _, found in extracts(plan).values():
+        heads = {found.document.title, *found.document.headings}
+        menus = {link.text for link in found.links} - heads
+        assert menus.isdisjoint(found.document.text.split("\n"))
+
+
+# Copies.
+
+
+def test_copies_share_their_signature_and_no_other_pages_do(plan: Plan) -> None:
+    by_signature: dict[int, set[str]] = {}
+    for url, (_, found) in extracts(plan).items():
+        by_signature.setdefault(found.document.signature, set()).add(rows(plan)[url].copy_of or url)
+    assert all(len(originals) == 1 for originals in by_signature.values())
+    assert len(by_signature) < len(extracts(plan)) or not any(row.copy_of for row in rows(plan).values())
+
+
+def distance(one: Extract, other: Extract) -> int:
+    return (one.document.similarity ^ other.document.similarity).bit_count()
+
+
+def read(web: Web, host: Host, number: int) -> Extract:
+    page = get(web, host, number)
+    return extract(page, body_of(page))
+
+
+def test_near_copies_are_near() -> None:
+    """Another passage in place of one, of four to nine, and other links: a tenth to a quarter of the text."""
+    web = Web(Plan(hosts=40, pages=3000, rng_seed=4))
+    copies = [(host, number, web.pages.copy_of(host, number)) for host, number in pages_of(web)]
+    pairs = [(host, number, source) for host, number, source in copies if source and not source.exact]
+    bits = [distance(read(web, host, number), read(web, source.host, source.page)) for host, number, source in pairs]
+    assert len(bits) >= 20
+    assert sum(distance <= NEAR_BITS for distance in bits) >= 0.9 * len(bits)
+
+
+def test_other_pages_are_not_near() -> None:
+    """Pages about one topic draw their passages from one pool, so that a few share some of them."""
+    web = Web(Plan(hosts=40, pages=3000, rng_seed=4))
+    found = [read(web, host, number) for host, number in Random(1).sample(list(pages_of(web)), 150)]
+    bits = [distance(one, other) for at, one in enumerate(found) for other in found[:at]]
+    assert sum(distance <= NEAR_BITS for distance in bits) <= 0.001 * len(bits)
+
+
+# Likeness.
+
+TEXT = "A Ação do Município: São Paulo, 10 de março. " * 3
+
+
+def test_signature_sees_neither_accents_nor_case_nor_spacing() -> None:
+    assert likeness("A Ação: café!", "")[0] == likeness("a  ACAO cafe\n", "")[0] == likeness("a acao cafe\u0301", "")[0]
+    assert likeness("a acao", "")[0] != likeness("a acao b", "")[0]
+    assert likeness("日本語 текст", "")[0] not in (0, likeness("日本 текст", "")[0])
+
+
+def test_values_that_are_stored_stay() -> None:
+    assert [f"{value:016x}" for value in likeness(TEXT, "Início")] == ["c181ae8b2de3f2ed", "717e993482d234fd"]
+    assert [f"{value:016x}" for value in likeness("Жизнь — это движение. ‘Ελλάδα’ 中文 ½ \U0001f600 x", "")] == [
+        "a075f5163229ce56",
+        "9f4491d9ad1e0a2e",
+    ]
+    assert likeness("", "") == (0, 0)
+
+
+@given(st.text(), st.text())
+def test_likeness_of_any_texts_is_64_bits(main: str, rest: str) -> None:
+    assert all(0 <= value < 1 << 64 for value in likeness(main, rest))
+
+
+@given(st.text())
+def test_folding_is_idempotent(text: str) -> None:
+    folded = fold(text)
+    assert fold(folded.tobytes().decode("utf-16")).tolist() == folded.tolist()
+
+
+def test_one_changed_word_in_a_long_text_moves_few_bits() -> None:
+    words = [f"w{Random(number).randrange(500)}" for number in range(600)]
+    changed = [*words[:300], "other", *words[301:]]
+    assert (similarity(fold(" ".join(words))) ^ similarity(fold(" ".join(changed)))).bit_count() <= 3

@@ -1,0 +1,48 @@
+"""Kill it at any moment: what was committed is kept once, and nothing else is."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from keep_child import FILE_LIMIT_BYTES, PAGES_A_LIFE, committed
+from keep_pages import assert_valid, make_page, opened, quick_folder
+from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, batches, read_page
+
+KILLS = 25
+CALLS = 14_000  # a life has some more
+
+
+def check(folder: Path) -> None:
+    """Opened as after any start, the folder holds the pages that were counted."""
+    checkpoint, count, end = committed(folder)
+    opened(folder / "archive", end, FILE_LIMIT_BYTES).close()
+    Documents(folder / "documents", checkpoint)
+    Links(folder / "links", checkpoint)
+    urls = [make_page(number).url for number in range(count)]
+    assert_valid(folder / "archive", urls)
+    rows = [row for batch in batches(folder / "documents", DOCUMENTS, checkpoint) for row in batch.to_pylist()]
+    assert [row["url"] for row in rows] == urls
+    assert [
+        source for batch in batches(folder / "links", LINKS, checkpoint) for source in batch["source"].to_pylist()
+    ] == urls
+    for row in rows[-5:]:
+        place = Place(row["archive_file"], row["archive_offset"])
+        assert read_page(folder / "archive", place).page.url == row["url"]
+
+
+def test_kill_at_random_moments() -> None:
+    chance = random.Random(7)
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("keep_child.py"))]
+    killer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with quick_folder() as folder, killer:
+        assert killer.stdin
+        assert killer.stdout
+        for kill in range(KILLS + 1):
+            number = chance.randrange(1, CALLS) if kill < KILLS else 0
+            killer.stdin.write(f"{folder}\t{number}\n")
+            killer.stdin.flush()
+            assert killer.stdout.readline() == ("killed\n" if number else "ended\n")
+            if kill % 5 == 0:
+                check(folder)
+        assert committed(folder)[1] > 2 * PAGES_A_LIFE

@@ -1,0 +1,62 @@
+"""Which URLs of a host come first, by one contract."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarrafa.schedule import Fifo, Level, Order, first_scheduled, more_scheduled, order
+from tarrafa.urls import level
+
+ORDERS: list[Order] = [Level(), Fifo()]
+NAME = st.sampled_from(["example.org", "www.example.org", "a.b.example.com.br", "127.0.0.1", "[::1]:81", "br."])
+PATH = st.text("ab/?=.", max_size=30)
+URL = st.builds(
+    lambda scheme, user, name, path: f"{scheme}://{user}{name}/{path}",
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["", "u:p@"]),
+    NAME,
+    PATH,
+)
+
+
+@pytest.mark.parametrize("policy", ORDERS)
+@given(url=URL)
+def test_priority_is_a_number_of_16_bits(policy: Order, url: str) -> None:
+    assert 0 <= policy.priority(url) <= 2**16 - 1
+
+
+@given(url=URL)
+def test_level_is_the_level_of_the_url(url: str) -> None:
+    assert Level().priority(url) == level(url)
+
+
+def test_level_of_an_endless_path_is_cut() -> None:
+    assert Level().priority("http://example.org" + "/" * 7_900) == order.PRIORITY_MAX
+
+
+def test_level_forgets_hosts_when_it_knows_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "_CACHE_LIMIT", 3)
+    policy = Level()
+    for number in range(10):
+        assert policy.priority(f"http://www.h{number}.org/a") == 11
+    assert len(policy._root_levels) <= 3
+
+
+def test_fifo_finds_all_equal() -> None:
+    assert Fifo().priority("http://example.org/") == Fifo().priority("http://www.example.org/a/b/c")
+
+
+def test_new_host_begins_with_the_shortest_paths_the_first_found_first() -> None:
+    paths = ["/long/path", "/b", "/", "/a", "/?q"]
+    found = [f"http://example.org{path}" for path in paths]
+    assert first_scheduled(found, 4) == [f"http://example.org{path}" for path in ("/", "/b", "/a", "/?q")]
+
+
+def test_host_that_runs_low_goes_on_with_the_lowest_priority_the_first_found_first() -> None:
+    remaining = [(20, "z"), (10, "y"), (20, "a"), (10, "b")]
+    assert more_scheduled(remaining, 3) == ["y", "b", "z"]
+
+
+def test_at_most_a_thousand_are_scheduled_at_once() -> None:
+    urls = [f"http://example.org/{number}" for number in range(3_000)]
+    assert len(first_scheduled(urls)) == len(more_scheduled((0, url) for url in urls)) == 1_000

@@ -1,0 +1,299 @@
+"""Turns, case by case, on a clock that the test holds."""
+
+import pytest
+
+from tarrafa.records import FailureKind
+from tarrafa.schedule.delays import ConstantDelay, Delays, TenTimesDelay, Traits
+from tarrafa.schedule.patience import Patience, Reason
+from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.workbench import Workbench
+
+A, B, C = "http://a.test", "http://b.test", "http://c.test"
+OK = Answer(200, None, 0.1)
+TIMEOUT = Answer(0, FailureKind.TIMEOUT, 30.0)
+FOREVER = 1e9
+
+
+def workbench(hosts_limit: int = 100, address_hosts_limit: int = 100) -> Workbench:
+    return Workbench(
+        Delays(ConstantDelay(5.0), address_seconds=1.0),
+        Patience(),
+        hosts_limit=hosts_limit,
+        address_hosts_limit=address_hosts_limit,
+    )
+
+
+def urls(host: str, count: int = 3) -> list[str]:
+    return [f"{host}/{number}" for number in range(count)]
+
+
+def settle(bench: Workbench, now: float = 0.0, **addresses: str) -> None:
+    """Answer every name: `a="192.0.2.1"` for http://a.test; the others have an address each."""
+    while (host := bench.resolve_next(now)) is not None:
+        letter = host[len("http://")]
+        bench.resolved(host, [addresses.get(letter, f"address of {letter}")], now, FOREVER)
+
+
+def with_hosts(*hosts: str, bench: Workbench | None = None, **addresses: str) -> Workbench:
+    bench = bench or workbench()
+    for host in hosts:
+        bench.add(host, urls(host), 0.0)
+    settle(bench, 0.0, **addresses)
+    return bench
+
+
+def visited(bench: Workbench, now: float) -> Visit:
+    visit = bench.next(now)
+    assert visit is not None
+    return visit
+
+
+def fail(bench: Workbench, now: float, answer: Answer = TIMEOUT) -> Ended:
+    """The next visit at or after `now`, which fails; names are answered on the way."""
+    settle(bench, now)
+    while (visit := bench.next(now)) is None:
+        now = max(now, bench.wake_at() or now)
+        settle(bench, now)
+    return bench.ended(visit, now, answer)
+
+
+def test_delay_counts_from_the_end_of_the_answer() -> None:
+    bench = with_hosts(A)
+    visit = visited(bench, 0.0)
+    assert bench.next(100.0) is None
+    bench.ended(visit, 100.0, OK)
+    assert bench.next(104.9) is None
+    assert bench.wake_at() == pytest.approx(105.0, abs=0.02)
+    assert visited(bench, 105.0).url == f"{A}/1"
+
+
+def test_host_that_shares_an_address_waits_for_it_while_others_go_on() -> None:
+    bench = with_hosts(A, B, C, a="192.0.2.1", b="192.0.2.1")
+    first, third = visited(bench, 0.0), visited(bench, 0.0)
+    assert (first.host, third.host) == (A, C)
+    assert bench.next(50.0) is None
+    bench.ended(first, 50.0, OK)
+    assert bench.next(50.9) is None
+    assert visited(bench, 51.0).host == B
+
+
+def test_first_url_goes_before_all_others() -> None:
+    bench = with_hosts(A)
+    assert bench.add_first(A, f"{A}/robots.txt", 0.0)
+    assert visited(bench, 0.0).url == f"{A}/robots.txt"
+
+
+def test_more_than_ten_urls_are_handed_back_and_one_first_still_finds_room() -> None:
+    bench = workbench()
+    assert bench.add(A, urls(A, 13), 0.0) == (f"{A}/10", f"{A}/11", f"{A}/12")
+    assert bench.add_first(A, f"{A}/robots.txt", 0.0)
+    assert not bench.add_first(A, f"{A}/again", 0.0)
+
+
+def test_new_host_is_refused_when_the_workbench_is_full() -> None:
+    bench = workbench(hosts_limit=1)
+    assert bench.add(A, urls(A), 0.0) == ()
+    assert bench.add(B, urls(B), 0.0) == tuple(urls(B))
+    assert not bench.add_first(B, f"{B}/robots.txt", 0.0)
+    assert bench.leave(A, 0.0) == tuple(urls(A))
+    assert bench.add(B, urls(B), 0.0) == ()
+
+
+def test_host_that_leaves_and_comes_back_has_not_escaped_its_delay() -> None:
+    bench = with_hosts(A)
+    visit = visited(bench, 0.0)
+    assert bench.leave(A, 0.0) == (f"{A}/1", f"{A}/2")
+    bench.ended(visit, 10.0, OK)
+    assert bench.counts(10.0).left == 1
+    bench.add(A, urls(A), 11.0)
+    settle(bench, 11.0)
+    assert bench.next(14.9) is None
+    assert bench.next(15.0) is not None
+
+
+def test_host_that_left_is_forgotten_when_its_delay_has_passed() -> None:
+    bench = with_hosts(A)
+    bench.ended(visited(bench, 0.0), 0.0, OK)
+    bench.leave(A, 0.0)
+    assert bench.hungry(5.0, 10) == ()
+    assert sum(bench.counts(5.0)[1:]) == 0
+
+
+def test_hosts_that_come_and_go_without_a_visit_leave_nothing_behind() -> None:
+    bench = workbench(hosts_limit=10)
+    for number in range(1_000):
+        bench.add(f"http://{number}.test", [f"http://{number}.test/"], 0.0)
+        settle(bench)
+        bench.leave(f"http://{number}.test", 0.0)
+        bench.check()
+
+
+def test_crawl_delay_that_becomes_known_counts_from_the_last_answer() -> None:
+    """robots.txt is the first visit; what it says is known only after that visit has ended."""
+    bench = with_hosts(A)
+    bench.ended(visited(bench, 0.0), 10.0, OK)
+    bench.describe(A, Traits(crawl_delay_seconds=30.0), 10.5)
+    assert bench.next(39.9) is None
+    assert bench.next(40.0) is not None
+
+
+def test_visit_that_was_not_made_begins_no_delay() -> None:
+    bench = with_hosts(A)
+    assert bench.not_made(visited(bench, 0.0), 0.0, again=False) == Ended(Fate.FINAL)
+    visit = visited(bench, 0.0)
+    assert visit.url == f"{A}/1"
+    assert bench.not_made(visit, 0.0, again=True) == Ended(Fate.AGAIN)
+    assert visited(bench, 0.0).url == f"{A}/1"
+
+
+def test_visit_that_ends_twice_is_an_error() -> None:
+    bench = with_hosts(A)
+    visit = visited(bench, 0.0)
+    bench.ended(visit, 0.0, OK)
+    with pytest.raises(ValueError, match="not in flight"):
+        bench.ended(visit, 0.0, OK)
+
+
+def test_hungry_host_is_named_once_before_it_runs_dry_and_again_when_it_has() -> None:
+    bench = workbench()
+    bench.add(A, urls(A, 5), 0.0)
+    settle(bench)
+    for number in range(5):
+        visit = visited(bench, 10.0 * number)
+        assert bench.hungry(10.0 * number, 5) == ((A,) if number else ())
+        bench.ended(visit, 10.0 * number, OK)
+    assert bench.hungry(40.0, 5) == (A,)
+    assert bench.hungry(40.0, 5) == ()
+    assert bench.counts(40.0).idle == 1
+
+
+@pytest.mark.parametrize(("delay", "address_delay", "full"), [(5.0, 1.0, 5.0), (0.0, 3.0, 3.0)])
+def test_after_a_restart_host_and_address_wait_their_full_delay(
+    delay: float, address_delay: float, full: float
+) -> None:
+    bench = with_hosts(A, bench=Workbench(Delays(ConstantDelay(delay), address_delay), Patience(), restarted_at=0.0))
+    assert bench.next(full - 0.1) is None
+    assert bench.next(full) is not None
+
+
+def test_after_a_restart_the_longest_delay_counts_when_the_last_download_is_not_known() -> None:
+    bench = with_hosts(A, bench=Workbench(Delays(TenTimesDelay(1.0, 60.0)), Patience(), restarted_at=0.0))
+    assert bench.next(59.9) is None
+    assert bench.next(60.0) is not None
+
+
+def test_address_that_was_asked_for_counts_for_one_turn_however_long_that_took() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0)
+    assert bench.resolve_next(0.0) == A
+    bench.resolved(A, ["192.0.2.1"], 0.0, expires_at=1.0)
+    bench.ended(visited(bench, 50.0), 50.0, OK)
+    assert (bench.next(55.0), bench.resolve_next(55.0)) == (None, A)
+
+
+def test_late_answer_for_a_host_that_has_left_changes_nothing() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0)
+    assert bench.resolve_next(0.0) == A
+    bench.leave(A, 0.0)
+    assert bench.resolved(A, ["192.0.2.1"], 0.0, FOREVER) == Ended()
+    assert bench.unresolved(A, 0.0, FailureKind.NAME) == Ended()
+    assert bench.next(0.0) is None
+
+
+def test_host_of_a_crowded_address_is_put_off_with_its_urls_handed_back() -> None:
+    bench = workbench(address_hosts_limit=1)
+    bench.add(A, urls(A), 0.0)
+    bench.add(B, urls(B), 0.0)
+    assert bench.resolve_next(0.0) == A
+    bench.resolved(A, ["192.0.2.1"], 0.0, FOREVER)
+    told = bench.resolved(B, ["192.0.2.1"], 0.0, FOREVER)
+    assert told == Ended(Fate.FINAL, tuple(urls(B)), SetAside(B, Reason.CROWDED, 600.0))
+    assert bench.hungry(600.0, 5) == (A, B)
+
+
+def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again() -> None:
+    bench = with_hosts(A)
+    now = 0.0
+    for tries, wait in enumerate((10.0, 20.0)):
+        visit = visited(bench, now)
+        assert (visit.url, visit.tries) == (f"{A}/0", tries)
+        assert bench.ended(visit, now, TIMEOUT) == Ended(Fate.AGAIN)
+        assert (bench.next(now + wait - 0.1), bench.resolve_next(now + wait - 0.1)) == (None, None)
+        now += wait
+        assert bench.next(now) is None  # its address is to be asked for again first
+        settle(bench, now)
+
+
+def test_url_that_failed_too_often_is_final_and_the_next_one_is_tried() -> None:
+    bench = with_hosts(A)
+    assert [fail(bench, 0.0).fate for _ in range(3)] == [Fate.AGAIN, Fate.AGAIN, Fate.FINAL]
+    assert fail(bench, 0.0, OK) == Ended(Fate.FINAL)
+    assert bench.leave(A, 1e6) == (f"{A}/2",)
+
+
+def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_given_up() -> None:
+    bench = with_hosts(A)
+    for _ in range(4):
+        assert fail(bench, 0.0).event is None
+    ended, hours = fail(bench, 0.0), []
+    while isinstance(ended.event, SetAside):
+        assert ended.event.reason is Reason.TIMEOUT
+        hours.append((ended.event.until - bench._now) / 3_600.0)
+        assert bench.add(A, urls(A), ended.event.until - 1.0) == tuple(urls(A))
+        assert bench.hungry(ended.event.until, 5) == (A,)
+        assert bench.add(A, urls(A), ended.event.until) == ()
+        ended = fail(bench, ended.event.until)
+    assert hours == [1.0, 4.0, 16.0]
+    assert ended == Ended(Fate.RETURNED, tuple(urls(A)), GivenUp(A, Reason.TIMEOUT))
+
+
+def test_good_answer_forgets_failures() -> None:
+    bench = with_hosts(A)
+    assert [fail(bench, 0.0, answer).event for answer in (*[TIMEOUT] * 4, OK, TIMEOUT)] == [None] * 6
+
+
+def test_after_a_failure_another_address_of_the_host_is_tried() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0)
+    seen = []
+    for now in (0.0, 100.0, 200.0):
+        bench.next(now)
+        assert bench.resolve_next(now) == A
+        bench.resolved(A, ["192.0.2.1", "192.0.2.2"], now, FOREVER)
+        visit = visited(bench, now)
+        seen.append(visit.address)
+        bench.ended(visit, now, TIMEOUT)
+    assert seen == ["192.0.2.1", "192.0.2.2", "192.0.2.1"]
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(60.0, 60.0), (1.0, 10.0), (-5.0, 10.0), (float("nan"), 10.0)])
+def test_retry_after_wins_when_it_is_longer(asked: float, waited: float) -> None:
+    bench = with_hosts(A)
+    bench.ended(visited(bench, 0.0), 0.0, Answer(429, None, 0.1, asked))
+    assert bench.next(waited - 0.1) is None
+    assert bench.next(waited) is not None
+
+
+def test_long_retry_after_is_spent_set_aside_and_is_at_most_a_day() -> None:
+    bench = with_hosts(A)
+    ended = bench.ended(visited(bench, 0.0), 0.0, Answer(503, None, 0.1, 1e12))
+    assert ended == Ended(Fate.RETURNED, tuple(urls(A)), SetAside(A, Reason.BUSY, 86_400.0))
+
+
+def test_name_without_address_backs_off_and_a_private_one_is_given_up_at_once() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0)
+    bench.add(B, urls(B), 0.0)
+    assert (bench.resolve_next(0.0), bench.resolve_next(0.0)) == (A, B)
+    assert bench.unresolved(A, 0.0, FailureKind.NAME) == Ended()
+    assert bench.unresolved(B, 0.0, FailureKind.PRIVATE).event == GivenUp(B, Reason.PRIVATE)
+    assert bench.resolve_next(9.9) is None
+    assert bench.resolve_next(10.0) == A
+
+
+@pytest.mark.parametrize("kind", [FailureKind.HEADER, FailureKind.ANSWER, FailureKind.URL, FailureKind.OTHER])
+def test_failure_that_is_the_urls_own_is_final_and_the_host_goes_on(kind: FailureKind) -> None:
+    bench = with_hosts(A)
+    assert bench.ended(visited(bench, 0.0), 0.0, Answer(0, kind, 0.1)) == Ended(Fate.FINAL)
+    assert visited(bench, 5.0).url == f"{A}/1"
