@@ -21,6 +21,7 @@ from tarrafa.errors import InputError, TarrafaError
 from tarrafa.experiment import engines
 from tarrafa.experiment.measure import Cost, disk_bytes, measured, rss_bytes
 from tarrafa.experiment.stream import Shape, Stream
+from tarrafa.memory import keep_freed_memory
 from tarrafa.verify import Batch, Repository
 
 SEED = 1
@@ -67,6 +68,7 @@ class Contestant:
 
 
 def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:
+    keep_freed_memory()
     stream = Stream(SEED, shape_of(known, cycle_urls))
     base_bytes = rss_bytes()
     contestants = [Contestant(name, folder / name, engines.opened(name, folder / name, SEED)) for name in names]

@@ -89,8 +89,10 @@ def uniqueness(
     from tarrafa.experiment import papers, plots
     from tarrafa.experiment.engines import chosen
     from tarrafa.experiment.uniqueness import Settings, grow
+    from tarrafa.memory import keep_freed_memory
 
     configured(context, {})
+    keep_freed_memory()
     names = chosen(engines)
     if out is not None:
         plots.check_installed()

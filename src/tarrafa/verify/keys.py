@@ -56,19 +56,40 @@ def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
         return Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
     edges, buffer = edges_of(texts), texts.buffers()[2]
     # Eight bytes are read at a time: behind the last text there must be some, behind the others there are.
-    last = bytes(buffer[edges[-2] : edges[-1]]) + PAD
-    hosts, fingerprints = _keys(np.frombuffer(last, np.uint8), edges[-2:] - edges[-2], seed)
+    last = _keys(pa.py_buffer(bytes(buffer[edges[-2] : edges[-1]]) + PAD), edges[-2:] - edges[-2], seed)
     if len(texts) == 1:
-        return Keys(hosts, fingerprints)
-    most = _keys(np.frombuffer(buffer, np.uint8), edges[:-1], seed)
-    return Keys(np.append(most.hosts, hosts), np.append(most.fingerprints, fingerprints))
+        return last
+    most = _keys(buffer, edges[:-1], seed)
+    return Keys(np.append(most.hosts, last.hosts), np.append(most.fingerprints, last.fingerprints))
 
 
-def _keys(text: NDArray[np.uint8], edges: I64, seed: int) -> Keys:
+def _keys(buffer: pa.Buffer, edges: I64, seed: int) -> Keys:
+    text = np.frombuffer(buffer, np.uint8)
     with np.errstate(over="ignore"):
         cuts = _third_slashes(text, edges[:-1])
-        hosts = _hashed(text, edges[:-1], cuts, np.full(len(cuts), seed, np.uint64))
+        hosts = _host_hashes(pieces(buffer, edges, cuts, 0), seed)
         return Keys(hosts, _hashed(text, cuts, edges[1:], hosts))
+
+
+def _host_hashes(names: pa.LargeStringArray, seed: int) -> U64:
+    """Few hosts have many URLs, and telling them apart is cheaper than hashing each."""
+    encoded = names.dictionary_encode()
+    distinct = encoded.dictionary
+    edges = edges_of(distinct)
+    text = np.frombuffer(bytes(distinct.buffers()[2][: edges[-1]]) + PAD, np.uint8)
+    hashes = _hashed(text, edges[:-1], edges[1:], np.full(len(distinct), seed, np.uint64))
+    indices: NDArray[np.int32] = encoded.indices.to_numpy()
+    return hashes[indices]
+
+
+def pieces(buffer: pa.Buffer, edges: I64, cuts: I64, which: int) -> pa.LargeStringArray:
+    """Texts that are cut in two: what is before each cut (0), or what is behind it (1)."""
+    count = len(cuts)
+    # Both by turns, over the same buffer; then every second one.
+    both = np.empty(2 * count + 1, np.int64)
+    both[0::2], both[1::2] = edges, cuts
+    array = pa.LargeStringArray.from_buffers(2 * count, pa.py_buffer(both), buffer)
+    return array.take(pa.array(np.arange(which, 2 * count, 2)))
 
 
 def edges_of(texts: pa.LargeStringArray) -> I64:

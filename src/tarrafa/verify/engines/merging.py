@@ -83,7 +83,7 @@ class Merging:
         central, known, before = self._verify(self._central, target, offer.fingerprints, _values(offer), offer.urls)
         fresh = np.flatnonzero(~known)
         hosts = self._hosts.with_new(offer.hosts[fresh], self._home.folder, f"hosts{state.cycle}")
-        collected = offer.collected() & (before[1] == 0)
+        collected = offer.collected() & (before[2] == 0)
         after = replace(
             state,
             known=state.known + len(fresh),
@@ -91,7 +91,7 @@ class Merging:
             hosts=len(hosts.hashes),
         )
         self._commit(after, central, hosts, self._log(offer, fresh))
-        return found(known, before[1] != 0, offer)
+        return found(known, before[2] != 0, offer)
 
     def _log(self, offer: Offer, fresh: Places) -> dict[str, int]:
         """Write the texts of fresh URLs and the visits of collected ones behind the others; what counts then."""

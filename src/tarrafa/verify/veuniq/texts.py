@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.verify.keys import edges_of
+from tarrafa.verify.keys import edges_of, pieces
 
 NO_TEXTS = pa.array([], pa.large_string())
 
@@ -40,9 +40,4 @@ def gathered(
 def without_heads(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
     """The texts without as many bytes at their beginning."""
     edges = edges_of(texts)
-    # Heads and rests by turns, over the same buffer; then every second one.
-    cuts = np.empty(2 * len(texts) + 1, np.int64)
-    cuts[0::2] = edges
-    cuts[1::2] = edges[:-1] + lengths
-    pieces = pa.LargeStringArray.from_buffers(2 * len(texts), pa.py_buffer(cuts), texts.buffers()[2])
-    return pieces.take(pa.array(np.arange(1, 2 * len(texts), 2)))
+    return pieces(texts.buffers()[2], edges, edges[:-1] + lengths, 1)
