@@ -3,8 +3,8 @@
 Each engine grows to the size by cycles, as in a crawl, and then steady cycles are measured, the engines one after the
 other in each. CPU is that of the whole process, and what an engine does in the background is waited for and charged to
 it. Bytes read and written are those of read and write calls (`rchar`, `wchar`): what a mapped file moves is not
-counted. Memory is what the process takes without any engine, and what the engine added to it at its highest. Disk is
-what the engine's files occupy.
+counted. Memory is what the process takes at the highest, the batch included, without what the other engines hold. Disk
+is what the engine's files occupy.
 """
 
 import argparse
@@ -43,14 +43,15 @@ class Contestant:
     peak_bytes: int = 0
     costs: list[Cost] = field(default_factory=list)  # of the measured cycles
 
-    def run(self, batch: Batch, counted: bool) -> None:
+    def run(self, batch: Batch, others_bytes: int, counted: bool) -> None:
+        before_bytes = rss_bytes()
         cost = measured(lambda: self.repository.cycle(batch))
-        self.peak_bytes = max(self.peak_bytes, self.held_bytes + cost.peak_bytes)
+        self.peak_bytes = max(self.peak_bytes, before_bytes + cost.peak_bytes - others_bytes)
         self.held_bytes = max(0, self.held_bytes + cost.held_bytes)
         if counted:
             self.costs.append(cost)
 
-    def report(self, base_bytes: int) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         known, count = self.repository.counts().known, len(self.costs)
         return {
             "engine": self.name,
@@ -59,7 +60,7 @@ class Contestant:
             "wall_seconds": round(statistics.median(cost.wall_seconds for cost in self.costs), 3),
             "read_bytes": sum(cost.read_bytes for cost in self.costs) // count,
             "written_bytes": sum(cost.written_bytes for cost in self.costs) // count,
-            "peak_rss_bytes": base_bytes + self.peak_bytes,
+            "peak_rss_bytes": self.peak_bytes,
             "bytes_per_url": round(disk_bytes(self.folder) / known, 1),
             "cpu_seconds_mean": round(statistics.fmean(cost.cpu_seconds for cost in self.costs), 3),
             "wall_seconds_mean": round(statistics.fmean(cost.wall_seconds for cost in self.costs), 3),
@@ -74,10 +75,10 @@ def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: 
     contestants = [Contestant(name, folder / name, engines.opened(name, folder / name, SEED)) for name in names]
     try:
         while stream.expected_known < known:
-            run_cycle(stream, contestants, counted=False)
+            run_cycle(stream, contestants, base_bytes, counted=False)
         for _ in range(cycles):
-            run_cycle(stream, contestants, counted=True)
-        return [each.report(base_bytes) | {"cycle_urls": cycle_urls} for each in contestants]
+            run_cycle(stream, contestants, base_bytes, counted=True)
+        return [each.report() | {"cycle_urls": cycle_urls} for each in contestants]
     finally:
         for each in contestants:
             each.repository.close()
@@ -95,10 +96,15 @@ def shape_of(known: int, cycle_urls: int) -> Shape:
     )
 
 
-def run_cycle(stream: Stream, contestants: list[Contestant], counted: bool) -> None:
+def run_cycle(stream: Stream, contestants: list[Contestant], base_bytes: int, counted: bool) -> None:
     batch = stream.batch(stream.next_number)
     for each in contestants:
-        each.run(batch, counted)
+        each.run(batch, sum(other.held_bytes for other in contestants if other is not each), counted)
+    # What cycles left behind may be given back later, and is held by nobody then.
+    held = sum(each.held_bytes for each in contestants)
+    share = min(1.0, max(0, rss_bytes() - base_bytes) / held) if held else 0.0
+    for each in contestants:
+        each.held_bytes = int(each.held_bytes * share)
     kind = "measured" if counted else "filling"
     print(f"{kind}: cycle {batch.number}, {stream.expected_known:,} URLs offered", file=sys.stderr, flush=True)
 
