@@ -46,6 +46,7 @@ test: check
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_urls.py
+	$(BIN)/python benchmarks/bench_extract.py
 	$(BIN)/python benchmarks/bench_web.py
 	$(BIN)/python benchmarks/bench_repository.py
 
