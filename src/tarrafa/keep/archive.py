@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from tarrafa import __version__
 from tarrafa.clock import Clock
+from tarrafa.disk import sync_folder, translated
 from tarrafa.errors import WorkError
-from tarrafa.keep.disk import sync_folder, translated
 from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end, file_name
 from tarrafa.keep.read import end_of_pages
 from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page

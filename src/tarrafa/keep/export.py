@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.keep.disk import translated, whole_file
+from tarrafa.disk import translated, whole_file
 from tarrafa.keep.documents import DOCUMENTS
 from tarrafa.keep.places import Place, archive_files, check_end
 from tarrafa.keep.read import StoredPage, pages

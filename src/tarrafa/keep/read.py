@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from tarrafa.disk import translated
 from tarrafa.errors import DamagedError
-from tarrafa.keep.disk import translated
 from tarrafa.keep.members import Member, MemberError, members
 from tarrafa.keep.places import Place, archive_files, check_end
 from tarrafa.keep.warc import ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tarrafa.disk import remove_unfinished, translated, whole_file
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.keep.disk import remove_unfinished, translated, whole_file
 
 _NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
 _VERSION_KEY = b"tarrafa"

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
+from tarrafa.disk import sync_folder, translated
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.engines.home import Home, State, checked, sync_file
 from tarrafa.verify.engines.host_list import read_hosts
@@ -22,7 +23,7 @@ from tarrafa.verify.engines.offers import RECORD, U64, Offer, host_text, is_url,
 from tarrafa.verify.engines.packing import only_piece, packed, piece_of, unpacked, whole_pieces
 from tarrafa.verify.engines.subgroups import NOTHING, Group, added, known_in, known_of_host, merged
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.disk import Stored, read_file, sync_folder, translated, write_file
+from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
 
 SYNCED_ONE_BY_ONE = 64
 

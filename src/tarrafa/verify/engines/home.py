@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tarrafa.disk import Hold, sync_folder, translated
 from tarrafa.errors import DamagedError
 from tarrafa.verify.contract import Batch, Counts, Cycle
-from tarrafa.verify.veuniq.disk import MANIFEST, Hold, read_manifest, sync_folder, translated, write_manifest
+from tarrafa.verify.veuniq.disk import MANIFEST, read_manifest, write_manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from tarrafa.disk import sync_folder
 from tarrafa.verify.engines.home import appended
 from tarrafa.verify.engines.packing import piece_bytes, piece_of, whole_pieces
 from tarrafa.verify.engines.pairs import Foreign, Pair
 from tarrafa.verify.engines.points import Points
-from tarrafa.verify.veuniq.disk import sync_folder, write_file
+from tarrafa.verify.veuniq.disk import write_file
 
 _PAIR = struct.Struct("<II")  # bytes of key and value
 _REWRITE_RATIO = 2

@@ -14,11 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tarrafa.disk import translated
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.verify.contract import Batch, Cycle
 from tarrafa.verify.engines.home import State, checked, held
 from tarrafa.verify.engines.packing import only_piece, piece_of
-from tarrafa.verify.veuniq.disk import translated
 
 Pair = tuple[bytes, bytes]
 

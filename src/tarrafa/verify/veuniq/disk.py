@@ -4,11 +4,9 @@ Only the manifest says which files count. It is replaced by renaming, so after a
 does, and files that neither names are rubbish. Every file is checked against its sum when it is read.
 """
 
-import contextlib
-import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +14,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.errors import DamagedError, HeldError, WorkError
+from tarrafa.disk import sync_folder
+from tarrafa.errors import DamagedError
 
 MANIFEST = "manifest.json"
 
@@ -32,16 +31,6 @@ class Stored(NamedTuple):
     rows: int
     size_bytes: int
     sum: int
-
-
-@contextlib.contextmanager
-def translated(folder: Path) -> Iterator[None]:
-    """What a disk refuses becomes an error of ours that says which folder and why."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise WorkError(f"{folder}: {reason}; nothing was damaged, go on when there is room and permission") from error
 
 
 def write_file(folder: Path, name: str, pieces: Sequence[Buffer], rows: int) -> Stored:
@@ -101,32 +90,3 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     except (ValueError, KeyError, TypeError):
         pass
     raise DamagedError(f"{path} is damaged; restore it from a copy")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in the folder durable, as fsync makes contents."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class Hold:
-    """One process at a time: the second is refused and told who holds the folder. Ends with the process."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = (folder / "held-by").open("a+")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            holder = self._file.read().strip() or "another process"
-            self._file.close()
-            raise HeldError(f"{folder} is in use by {holder}; stop that first, or use another folder") from None
-        self._file.truncate(0)
-        self._file.write(f"process {os.getpid()}\n")
-        self._file.flush()
-
-    def release(self) -> None:
-        self._file.close()

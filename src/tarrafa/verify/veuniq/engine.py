@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tarrafa.disk import Hold, sync_folder, translated
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
@@ -25,12 +26,9 @@ from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Bounds, Change
 from tarrafa.verify.veuniq.check import problems
 from tarrafa.verify.veuniq.disk import (
     MANIFEST,
-    Hold,
     Step,
     Stored,
     read_manifest,
-    sync_folder,
-    translated,
     write_manifest,
 )
 from tarrafa.verify.veuniq.read import Reader, Scheduled

@@ -1,12 +1,13 @@
-"""Files that are whole or not there, names that last, and errors of the disk in words."""
+"""Files that are whole or not there, names that last, folders for one process, and errors of the disk in words."""
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tarrafa.errors import WorkError
+from tarrafa.errors import HeldError, WorkError
 
 # Ends the name of a file that is not whole yet. What bears it after a kill is rubbish.
 UNFINISHED = ".unfinished"
@@ -52,3 +53,23 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def remove_unfinished(folder: Path) -> None:
     for path in folder.glob(f"*{UNFINISHED}"):
         path.unlink()
+
+
+class Hold:
+    """One process at a time: the second is refused and told who holds the folder. Ends with the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / "held-by").open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "another process"
+            self._file.close()
+            raise HeldError(f"{folder} is in use by {holder}; stop that first, or use another folder") from None
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()
