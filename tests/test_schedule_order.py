@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule import Fifo, Level, Order, first_scheduled, more_scheduled, order
+from tarrafa.schedule import Fifo, Level, Order, order
 from tarrafa.urls import level
 
 ORDERS: list[Order] = [Level(), Fifo()]
@@ -44,19 +44,3 @@ def test_level_forgets_hosts_when_it_knows_too_many(monkeypatch: pytest.MonkeyPa
 
 def test_fifo_finds_all_equal() -> None:
     assert Fifo().priority("http://example.org/") == Fifo().priority("http://www.example.org/a/b/c")
-
-
-def test_new_host_begins_with_the_shortest_paths_the_first_found_first() -> None:
-    paths = ["/long/path", "/b", "/", "/a", "/?q"]
-    found = [f"http://example.org{path}" for path in paths]
-    assert first_scheduled(found, 4) == [f"http://example.org{path}" for path in ("/", "/b", "/a", "/?q")]
-
-
-def test_host_that_runs_low_goes_on_with_the_lowest_priority_the_first_found_first() -> None:
-    remaining = [(20, "z"), (10, "y"), (20, "a"), (10, "b")]
-    assert more_scheduled(remaining, 3) == ["y", "b", "z"]
-
-
-def test_at_most_a_thousand_are_scheduled_at_once() -> None:
-    urls = [f"http://example.org/{number}" for number in range(3_000)]
-    assert len(first_scheduled(urls)) == len(more_scheduled((0, url) for url in urls)) == 1_000

@@ -120,6 +120,30 @@ def test_a_new_host_starts_with_its_shortest_paths_and_is_refilled_by_the_policy
         assert list(repository.problems()) == []
 
 
+def test_a_thousand_are_scheduled_and_a_thousand_more_when_fewer_than_ten_are_left(tmp_path: Path) -> None:
+    urls = [f"http://a.example/{number}" for number in range(3_000)]
+    with Veuniq(tmp_path, seed=SEED) as repository:
+        repository.cycle(Batch(0, extracted=extracted(urls)))
+        first = next(repository.scheduled(0)).urls
+        assert len(first) == repository.counts().scheduled == 1_000
+        repository.cycle(Batch(1, visits_of(first[:990])))
+        assert repository.counts().scheduled == 10
+        repository.cycle(Batch(2, visits_of(first[990:991])))
+        assert repository.counts().scheduled == 1_009
+
+
+def test_among_urls_of_equal_priority_those_of_an_earlier_batch_are_scheduled_first(tmp_path: Path) -> None:
+    bounds = Bounds(quota=Quota(scheduled=3, refill_below=1))
+    with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
+        repository.cycle(Batch(0, extracted=host_with(["a", "b", "c"], [0, 0, 0])))
+        for number in range(1, 4):
+            repository.cycle(Batch(number, extracted=host_with([f"{number}x", f"{number}y"], [7, 7])))
+        repository.cycle(Batch(4, visits_of([f"http://a.example/{path}" for path in "abc"])))
+        found = next(repository.scheduled(0)).urls
+        assert {url[-2:] for url in found[:2]} == {"1x", "1y"}
+        assert found[2][-2:] in ("2x", "2y")
+
+
 def test_what_is_scheduled_stays_so_over_a_restart_and_a_split(tmp_path: Path) -> None:
     bounds = Bounds(rows=100, quota=Quota(scheduled=3, refill_below=1))
     urls = [f"http://h{host}.example/{'p' * page}" for host in range(30) for page in range(1, 9)]

@@ -17,15 +17,7 @@ resolving names, fetching, keeping URLs on disk, telling one URL from another.
 """
 
 from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
-from tarrafa.schedule.order import (
-    SCHEDULED_LIMIT,
-    SCHEDULED_LOW,
-    Fifo,
-    Level,
-    Order,
-    first_scheduled,
-    more_scheduled,
-)
+from tarrafa.schedule.order import Fifo, Level, Order
 from tarrafa.schedule.patience import Patience, Reason
 from tarrafa.schedule.scope import Bounds, Refusal, Scope, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
@@ -33,8 +25,6 @@ from tarrafa.schedule.visits import Answer, Counts, Ended, Fate, GivenUp, SetAsi
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
-    "SCHEDULED_LIMIT",
-    "SCHEDULED_LOW",
     "Answer",
     "BadSeed",
     "Bounds",
@@ -59,9 +49,7 @@ __all__ = [
     "Traits",
     "Visit",
     "Workbench",
-    "first_scheduled",
     "join_seeds",
-    "more_scheduled",
     "read_seeds",
     "rule_of",
 ]

@@ -1,20 +1,14 @@
 """Which URLs of a host come first?
 
 A policy gives each URL a priority when it is found, lower first; the repository keeps it as a hint of 16 bits. Among
-equals the one that was admitted first comes first. A host's URLs that were not fetched yet are scheduled or remaining:
-`first_scheduled` and `more_scheduled` choose which of them are fetched next.
+equals the one that was admitted first comes first. The repository schedules a host's URLs by that hint.
 """
 
-from collections.abc import Iterable
-from heapq import nsmallest
-from itertools import count
 from typing import Protocol
 
-from tarrafa.urls import level, path_of
+from tarrafa.urls import level
 
 PRIORITY_MAX = 2**16 - 1
-SCHEDULED_LIMIT = 1_000  # of a host at once
-SCHEDULED_LOW = 10  # with fewer left, more are chosen
 _CACHE_LIMIT = 1 << 16  # hosts; the cache begins anew when it is full
 
 
@@ -51,14 +45,3 @@ class Fifo:
 
     def priority(self, url: str) -> int:  # noqa: ARG002 - the contract's
         return 0
-
-
-def first_scheduled(urls: Iterable[str], limit: int = SCHEDULED_LIMIT) -> list[str]:
-    """Of a host that is new: the shortest paths, because pages near the root lead to most others."""
-    return nsmallest(limit, urls, key=lambda url: len(path_of(url)))
-
-
-def more_scheduled(remaining: Iterable[tuple[int, str]], limit: int = SCHEDULED_LIMIT) -> list[str]:
-    """Of a host that runs low: those of lowest priority, given with it in the order of their admission."""
-    ordered = ((priority, order, url) for order, (priority, url) in zip(count(), remaining, strict=False))
-    return [url for _, _, url in nsmallest(limit, ordered)]
