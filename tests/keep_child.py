@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from keep_pages import make_page, opened, quick_folder
-from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments, pages
 
 PAGES_A_LIFE = 12
 PAGES_A_CHECKPOINT = 3
@@ -35,9 +35,13 @@ def work(folder: Path) -> None:
     checkpoint, first, end = committed(folder)
     archive = opened(folder / "archive", end, FILE_LIMIT_BYTES)
     documents, links = Documents(folder / "documents", checkpoint, rows_limit=2), Links(folder / "links", checkpoint)
+    kept = [(stored.page, stored.place) for stored in pages(folder / "archive", archive.end, end)]
     for count in range(first + 1, first + PAGES_A_LIFE + 1):
-        page = make_page(count - 1)
-        place = archive.append(page).place
+        # What was kept after the checkpoint is there, and only its rows are missing.
+        page, place = kept.pop(0) if kept else (make_page(count - 1), archive.end)
+        if place == archive.end:
+            place = archive.append(page).place
+            archive.flush()
         row = DocumentRow(page.url, page.at, "fetched", 200, archive_file=place.file, archive_offset=place.offset)
         documents.add(row)
         links.add(page.url, page.at, [(page.url, "", "", "a", 0)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from tarrafa.clock import VirtualClock
-from tarrafa.keep import Archive, Habits, Place, open_archive
+from tarrafa.keep import BEGINNING, Archive, Habits, Place, open_archive
 from tarrafa.records import Headers, Page, Timings
 
 with warnings.catch_warnings():
@@ -49,7 +49,7 @@ def counted() -> Callable[[int], bytes]:
     return lambda size: next(numbers).to_bytes(size)
 
 
-def opened(folder: Path, durable: Place | None = None, file_limit_bytes: int = 1_000_000_000) -> Archive:
+def opened(folder: Path, durable: Place = BEGINNING, file_limit_bytes: int = 1_000_000_000) -> Archive:
     habits = Habits(agent="07", info=(("operator", "tester"),), file_limit_bytes=file_limit_bytes, entropy=counted())
     return open_archive(folder, durable, VirtualClock(NOW), habits)
 

@@ -61,37 +61,45 @@ def test_whole_file_is_left_whole(tmp_path: Path) -> None:
     assert opened(tmp_path).end == end
 
 
-def test_what_was_written_after_the_saved_place_is_gone(tmp_path: Path) -> None:
+def test_what_was_kept_after_the_saved_place_is_read_from_there(tmp_path: Path) -> None:
     archive = opened(tmp_path, file_limit_bytes=3_000)
     ends = [archive.end]
     for number in range(10):
         archive.append(make_page(number))
-        ends.append(archive.sync())
+        archive.flush()
+        ends.append(archive.end)
     archive.close()
     assert ends[-1].file > 2
-    for count in reversed(range(11)):
-        archive = opened(tmp_path, ends[count], file_limit_bytes=3_000)
-        assert archive.end == ends[count]
+    for count, end in enumerate(ends):
+        archive = opened(tmp_path, end, file_limit_bytes=3_000)
+        assert archive.end == ends[-1]
         archive.close()
-        assert urls_in(tmp_path) == [make_page(number).url for number in range(count)]
-    assert list(tmp_path.iterdir()) == []
+        later = [stored.page.url for stored in pages(tmp_path, ends[-1], end)]
+        assert later == [make_page(number).url for number in range(count, 10)]
 
 
-def test_pages_that_come_after_recovery_stand_where_the_lost_ones_stood(tmp_path: Path) -> None:
-    archive = opened(tmp_path)
+@pytest.mark.parametrize("lost_bytes", [1, 200, 1_000, 4_000])
+def test_cut_after_the_saved_place_leaves_the_whole_pages(lost_bytes: int, tmp_path: Path) -> None:
+    archive = opened(tmp_path, file_limit_bytes=3_000)
     archive.append(make_page(0))
     saved = archive.sync()
-    archive.append(make_page(1))
+    for number in range(1, 10):
+        archive.append(make_page(number))
+    end = archive.sync()
+    archive.close()
+    last = warc_files(tmp_path)[-1]
+    with last.open("rb+") as file:
+        file.truncate(max(0, last.stat().st_size - lost_bytes))
+    archive = opened(tmp_path, saved, file_limit_bytes=3_000)
+    assert saved < archive.end < end
+    archive.append(make_page(20))
     archive.sync()
     archive.close()
-    archive = opened(tmp_path, saved)
-    assert archive.append(make_page(2)).place == saved
-    archive.sync()
-    archive.close()
-    assert_valid(tmp_path, [make_page(0).url, make_page(2).url])
+    urls = urls_in(tmp_path)
+    assert_valid(tmp_path, [*(make_page(number).url for number in range(len(urls) - 1)), make_page(20).url])
 
 
-def test_pages_that_were_not_synced_may_be_lost_and_no_others(tmp_path: Path) -> None:
+def test_pages_that_were_not_flushed_may_be_lost_and_no_others(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     archive.append(make_page(0))
     archive.sync()

@@ -55,6 +55,18 @@ def remove_unfinished(folder: Path) -> None:
         path.unlink()
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process holds the folder now."""
+    try:
+        with (folder / "held-by").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 class Hold:
     """One process at a time: the second is refused and told who holds the folder. Ends with the process."""
 

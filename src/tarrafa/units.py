@@ -58,6 +58,26 @@ def format_size(size_bytes: int) -> str:
     return _format(Decimal(size_bytes), SIZE_UNITS, smallest="B")
 
 
+def rough_duration(seconds: float) -> str:
+    """For people, in two units at most: `2 h 5 min`, `12.3 s`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, factor, smaller, rest in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= factor:
+            return f"{whole // factor} {unit} {whole % factor // rest} {smaller}"
+    return f"{whole} s"
+
+
+def rough_size(size_bytes: float) -> str:
+    """For people, in three digits: `1.23 GB`, `45.6 MB`, `789 B`."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size_bytes >= factor:
+            value = size_bytes / factor
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
 def _parse(text: str, what: str, units: Mapping[str, Decimal], example: str) -> Decimal:
     match = _QUANTITY.fullmatch(text)
     if match is None:

@@ -1,11 +1,47 @@
 """From the configuration to the objects that do the work: only this file knows which implementation stands where."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
-from tarrafa.configuration import KEYS, Configuration
+from tarrafa.clock import Clock, SystemClock
+from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
+from tarrafa.crawl import (
+    Agent,
+    CrawlFolder,
+    HostBook,
+    HostMemory,
+    Keeper,
+    Limits,
+    Manners,
+    Parts,
+    Progress,
+    Reading,
+    Robots,
+    Rounds,
+    Supply,
+)
 from tarrafa.errors import ConfigurationError, InputError
+from tarrafa.extract import Options
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
+from tarrafa.keep import Habits as ArchiveHabits
+from tarrafa.keep import open_archive
+from tarrafa.obey import RobotsStore, product_token
+from tarrafa.schedule import (
+    Bounds,
+    ConstantDelay,
+    DelayPolicy,
+    Delays,
+    DensityDelay,
+    Fifo,
+    Level,
+    Order,
+    Patience,
+    Scope,
+    TenTimesDelay,
+    Workbench,
+    rule_of,
+)
 from tarrafa.simulate.web import Habits, Plan, parse_faults
 
 T = TypeVar("T")
@@ -16,6 +52,106 @@ def transport(configuration: Configuration, resolver: Resolver | None = None) ->
     _read(configuration, "fetch.types", Types)
     _read(configuration, "fetch.proxy", parse_proxy)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
+
+
+def agent(
+    configuration: Configuration,
+    folder: CrawlFolder,
+    seeds: tuple[str, ...],
+    limits: Limits,
+    report: Callable[[Progress], None],
+    resolver: Resolver | None = None,
+) -> Agent:
+    """A crawl in its folder, new or gone on with. `seeds` are all that it ever had."""
+    clock = SystemClock()
+    brings = transport(configuration, resolver)
+    reading = Reading(
+        scope(configuration, seeds),
+        _order(configuration),
+        _options(configuration),
+        configuration.fetch.body_limit_bytes,
+    )
+    keeper = Keeper(folder)
+    try:
+        archive = open_archive(folder.archive, keeper.checkpoint.end, clock, _archive_habits(configuration))
+        robots = Robots(RobotsStore(folder.robots, _token(configuration)))
+        memory = HostMemory(HostBook(folder.hosts), keeper.checkpoint.totals["hosts"])
+        supply = Supply()
+        rounds = Rounds(keeper, archive, supply, memory, clock, configuration.keep.checkpoint_seconds)
+    except BaseException:
+        keeper.close()
+        raise
+    bench = workbench(configuration, clock, is_restarted=keeper.checkpoint.number > 0)
+    parts = Parts(
+        bench, brings, robots, reading, archive, rounds, supply, memory, clock, manners(configuration, limits)
+    )
+    return Agent(folder, parts, keeper, limits, report)
+
+
+def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
+    """Without a contact, hosts of the public web are outside of every scope."""
+    section = configuration.crawl
+    rule = _read(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
+    bounds = Bounds(section.url_chars, section.depth, section.repeated_segments, section.host_pages)
+    if contact(section.user_agent) is not None:
+        return Scope(rule, bounds)
+    return Scope(lambda name: not is_public_name(name) and rule(name), bounds)
+
+
+def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) -> Workbench:
+    section = configuration.politeness
+    patience = Patience(
+        tries_limit=section.tries,
+        failures_limit=section.failures,
+        asides_limit=section.asides,
+        first_seconds=section.back_off_seconds,
+        ceiling_seconds=section.back_off_ceiling_seconds,
+        aside_seconds=section.aside_seconds,
+    )
+    delays = Delays(_policy(section), section.address_delay_seconds)
+    restarted_at = clock.monotonic() if is_restarted else None
+    return Workbench(delays, patience, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
+
+
+def _policy(section: Politeness) -> DelayPolicy:
+    if section.policy == "ten-times":
+        return TenTimesDelay(section.floor_seconds, section.ceiling_seconds)
+    if section.policy == "density":
+        return DensityDelay(section.longest_seconds, section.pages_max)
+    return ConstantDelay(section.delay_seconds)
+
+
+def manners(configuration: Configuration, limits: Limits) -> Manners:
+    names = [name.strip().lower() for name in configuration.politeness.own_hosts.split(",")]
+    section = configuration.crawl
+    return Manners(
+        in_flight=section.in_flight,
+        hosts=limits.hosts,
+        host_pages=section.host_pages,
+        own_hosts=frozenset(name for name in names if name not in ("", "none")),
+        allow_private=section.allow_private,
+    )
+
+
+def _order(configuration: Configuration) -> Order:
+    return Fifo() if configuration.crawl.order == "fifo" else Level()
+
+
+def _options(configuration: Configuration) -> Options:
+    return Options(images=configuration.extract.images, robots_name=_token(configuration))
+
+
+def _token(configuration: Configuration) -> str:
+    return product_token(configuration.crawl.user_agent)
+
+
+def _archive_habits(configuration: Configuration) -> ArchiveHabits:
+    info = (
+        ("http-header-user-agent", configuration.crawl.user_agent),
+        ("robots", "RFC 9309"),
+        ("scope", configuration.crawl.scope),
+    )
+    return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
 def web(configuration: Configuration) -> tuple[Plan, Habits]:

@@ -40,7 +40,7 @@ def command(
         raise InputError("--headers, --body and --json exclude each other; give one")
     flags = {"crawl.allow_private": allow_private, "crawl.user_agent": user_agent, "fetch.timeout": timeout}
     configuration = configured(context, flags)
-    parsed = _url(url)
+    parsed = parse_url(url)
     require_contact(configuration.crawl.user_agent, [parsed.name])
     page = _fetch(configuration, parsed.url, as_json)
     decoded = decode(page, configuration.fetch.body_limit_bytes)
@@ -54,7 +54,8 @@ def command(
         _show_page(page, decoded)
 
 
-def _url(text: str) -> Url:
+def parse_url(text: str) -> Url:
+    """What a user gives as one URL."""
     url = parse(text)
     if url is None:
         in_full = parse(f"https://{text}")

@@ -60,11 +60,14 @@ def switch(name: str, text: str) -> Any:
     return typer.Option(name, help=text, metavar=NO_VALUE)
 
 
-def configured(context: typer.Context, flags: Mapping[str, object]) -> Configuration:
-    """The effective configuration: defaults, then the file, then these flags and the global ones. Starts the log."""
+def configured(context: typer.Context, flags: Mapping[str, object], own: Path | None = None) -> Configuration:
+    """The effective configuration: defaults, then the file, then these flags and the global ones. Starts the log.
+
+    The file is that of `--config`, else `own` if it is given, else the usual one.
+    """
     shared = context.obj
     assert isinstance(shared, Shared)
-    configuration = load(shared.file, {**shared.flags, **flags})
+    configuration = load(shared.file or own, {**shared.flags, **flags})
     logs.start(configuration.log.level, configuration.log.format)
     return configuration
 

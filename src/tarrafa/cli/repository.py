@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import configured, console, show_json, switch
 from tarrafa.errors import InputError, WorkError
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
-from tarrafa.urls import parse
 from tarrafa.verify import Known, Veuniq
 
 EXAMPLES = [
@@ -66,11 +66,7 @@ def lookup(
     as_json: AsJson = False,
 ) -> None:
     """Show what is known of one URL. Exit code 1 if it is unknown."""
-    parsed = parse(url)
-    if parsed is None:
-        raise InputError(
-            f"{quoted(url)} is not an http or https URL; write it in full, for example https://example.org/"
-        )
+    parsed = parse_url(url)
     with _open(context, directory) as repository:
         known = repository.lookup(parsed.url)
     if as_json:

@@ -11,13 +11,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tarrafa import __version__
-from tarrafa.cli import config, demo, experiment, fetch, repository, web
+from tarrafa.cli import config, crawl, demo, experiment, export, fetch, page, repository, status, web
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
 
 # In the order of the help.
-COMMANDS: dict[str, Any] = {"demo": demo, "fetch": fetch, "web": web, "config": config}
+COMMANDS: dict[str, Any] = {
+    "crawl": crawl,
+    "status": status,
+    "page": page,
+    "demo": demo,
+    "fetch": fetch,
+    "web": web,
+    "config": config,
+}
 
 EXAMPLES = [
     ("tarrafa demo", "what works, shown in a minute on a made-up web"),
@@ -78,6 +86,7 @@ def _add_group(name: str, text: str, module: Any) -> None:
     app.add_typer(group, name=name)
 
 
+_add_group("export", "Write what a crawl has kept into one file that others read.", export)
 _add_group("repository", "Show what is known of the URLs of a crawl.", repository)
 _add_group("experiment", "Compute or measure again what the papers claim.", experiment)
 

@@ -16,7 +16,19 @@ Not here: what a value does. That is for the room that is given it.
 
 from tarrafa.configuration.contact import contact, is_public_name, require_contact
 from tarrafa.configuration.load import load
-from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Crawl, Fetch, Key, Log, Web
+from tarrafa.configuration.sections import (
+    KEYS,
+    SECTIONS,
+    Configuration,
+    Crawl,
+    Extract,
+    Fetch,
+    Keep,
+    Key,
+    Log,
+    Politeness,
+    Web,
+)
 from tarrafa.configuration.write import to_toml
 
 __all__ = [
@@ -24,9 +36,12 @@ __all__ = [
     "SECTIONS",
     "Configuration",
     "Crawl",
+    "Extract",
     "Fetch",
+    "Keep",
     "Key",
     "Log",
+    "Politeness",
     "Web",
     "contact",
     "is_public_name",

@@ -29,6 +29,50 @@ class Crawl:
         Text(500), f"Tarrafa/{__version__}", "how hosts are told who visits; needs a contact for public hosts"
     )
     allow_private: bool = _key(Switch(), False, "visit loopback, private and link-local addresses too")
+    scope: str = _key(
+        Text(300), "seeds", "which hosts are visited: any, those of the seeds' sites, or a suffix such as br"
+    )
+    order: str = _key(
+        Choice(("level", "fifo")), "level", "which URLs of a host come first: shallow ones, or older ones"
+    )
+    depth: int = _key(Whole(0, 60), 30, "links from a seed; what is further away is not visited")
+    url_chars: int = _key(Whole(20, 8_000), 2_000, "longer URLs are not visited")
+    repeated_segments: int = _key(
+        Whole(1, 100), 3, "URLs that repeat a segment of their path more often are not visited"
+    )
+    host_pages: int = _key(Whole(1, 1_000_000_000), 100_000, "pages of one host")
+    in_flight: int = _key(Whole(1, 5_000), 300, "pages that are fetched at the same time, each from another host")
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """How long hosts are left alone."""
+
+    delay_seconds: float = _key(
+        Duration("0s", "1d"), "5s", "between two pages of a host; less than 1s for own and private hosts only"
+    )
+    policy: str = _key(
+        Choice(("constant", "ten-times", "density")),
+        "constant",
+        "the delay: always the same, ten times the last download, or by the number of pages of the host",
+    )
+    floor_seconds: float = _key(Duration("0s", "1d"), "1s", "the shortest delay of the policy ten-times")
+    ceiling_seconds: float = _key(Duration("1s", "1d"), "60s", "the longest delay of the policy ten-times")
+    longest_seconds: float = _key(
+        Duration("1s", "1d"), "15s", "the delay of a host of one page, for the policy density"
+    )
+    pages_max: int = _key(
+        Whole(2, 1_000_000_000), 100_000, "hosts of so many pages have a delay of 1s, for the policy density"
+    )
+    address_delay_seconds: float = _key(Duration("0s", "1d"), "1s", "between pages of different hosts at one address")
+    own_hosts: str = _key(Text(10_000), "none", "names of hosts that are your own, with commas between, or none")
+    tries: int = _key(Whole(1, 100), 3, "of a page, before its failure is final")
+    failures: int = _key(Whole(1, 100), 5, "of a host in a row, before it is set aside")
+    asides: int = _key(Whole(0, 100), 3, "times that a host is set aside in a row, before it is given up")
+    back_off_seconds: float = _key(Duration("1ms", "1h"), "10s", "wait after a failure; twice as long after each other")
+    back_off_ceiling_seconds: float = _key(Duration("1ms", "1d"), "10m", "the longest such wait")
+    aside_seconds: float = _key(Duration("1ms", "1d"), "1h", "how long a host is set aside the first time")
+    hosts_limit: int = _key(Whole(1, 10_000_000), 100_000, "hosts that are held in memory at the same time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +102,21 @@ class Fetch:
     insecure: bool = _key(Switch(), False, "accept broken certificates, and record with the page what is wrong")
     proxy: str = _key(Text(500), "none", "http://name:port of a proxy that fetches for us, or none")
     idle_connections: int = _key(Whole(1, 100_000), 500, "connections that are kept open to be used again")
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What is taken from a page."""
+
+    images: bool = _key(Switch(), False, "visit images too, those of srcset included")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How pages are kept."""
+
+    file_limit_bytes: int = _key(Size("1MB", "100GB"), "1GB", "size of a file of the archive, roughly")
+    checkpoint_seconds: float = _key(Duration("100ms", "1h"), "15s", "how often what was found is saved, at least")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +164,10 @@ class Configuration:
     """Every section, and where each value came from. Each room is given its own section only."""
 
     crawl: Crawl = field(default_factory=Crawl)
+    politeness: Politeness = field(default_factory=Politeness)
     fetch: Fetch = field(default_factory=Fetch)
+    extract: Extract = field(default_factory=Extract)
+    keep: Keep = field(default_factory=Keep)
     web: Web = field(default_factory=Web)
     log: Log = field(default_factory=Log)
     # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`; what is missing is a default.
@@ -118,7 +180,15 @@ class Configuration:
         return self.origins.get(key.path, "default")
 
 
-SECTIONS: dict[str, type] = {"crawl": Crawl, "fetch": Fetch, "web": Web, "log": Log}
+SECTIONS: dict[str, type] = {
+    "crawl": Crawl,
+    "politeness": Politeness,
+    "fetch": Fetch,
+    "extract": Extract,
+    "keep": Keep,
+    "web": Web,
+    "log": Log,
+}
 
 
 def _keys_of(section: str) -> dict[str, Key]:

@@ -16,8 +16,21 @@ process. Not done here: undoing the content coding, deciding which links to foll
 what is said to robots, running scripts.
 """
 
+from tarrafa.extract.charset import as_text, encoding_of
 from tarrafa.extract.found import Document, Extract, Format, Link, LinkKind, Listed, Options
 from tarrafa.extract.likeness import NEAR_BITS
 from tarrafa.extract.page import extract
 
-__all__ = ["NEAR_BITS", "Document", "Extract", "Format", "Link", "LinkKind", "Listed", "Options", "extract"]
+__all__ = [
+    "NEAR_BITS",
+    "Document",
+    "Extract",
+    "Format",
+    "Link",
+    "LinkKind",
+    "Listed",
+    "Options",
+    "as_text",
+    "encoding_of",
+    "extract",
+]

@@ -19,7 +19,7 @@ from tarrafa.fetch.outcome import Visit, is_unreached, read
 from tarrafa.fetch.proxy import parse_proxy
 from tarrafa.fetch.resolve import ADDRESS_LIMIT, Resolver, SystemResolver, public_only
 from tarrafa.logs import event
-from tarrafa.records import Failure, FailureKind, Page, Request
+from tarrafa.records import Failure, FailureKind, Headers, Page, Request
 from tarrafa.texts import cut, printable
 from tarrafa.urls import Url, parse
 
@@ -49,6 +49,11 @@ class CurlTransport:
         self._multi: Multi | None = None  # made by the first fetch, on its loop
         self._kept = Kept()
         self._free: list[Handle] = []  # filled when a fetch ends, emptied when one begins
+
+    @property
+    def asked(self) -> Headers:
+        """What every request carries."""
+        return self._settings.headers()
 
     async def fetch(self, request: Request) -> Page | Failure:
         outcome = await self._outcome(request)

@@ -35,8 +35,8 @@ class Settings:
     proxy: str  # empty for none
     certificates: Path | None
 
-    def header_lines(self) -> list[bytes]:
-        return _lines((("User-Agent", self.user_agent), ("Accept-Encoding", ACCEPTED)))
+    def headers(self) -> Headers:
+        return (("User-Agent", self.user_agent), ("Accept-Encoding", ACCEPTED))
 
 
 class Handle:
@@ -59,7 +59,7 @@ class Handle:
         self._kept = kept
         self.curl = pycurl.Curl()
         self.answer = Answer(fetch.header_limit_bytes, fetch.body_limit_bytes, settings.types)
-        self._lines = settings.header_lines()
+        self._lines = _lines(settings.headers())
         self._has_own_headers = False
         self._is_checking, self._is_fresh = True, False
         self._address = ""

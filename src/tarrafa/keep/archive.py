@@ -1,9 +1,9 @@
 """The archive: pages go in, in the order in which they come, and stay.
 
 1. What `sync` has returned for is durable: no kill and no loss of power takes it away.
-2. Opened with a place that `sync` has returned, the archive ends exactly there, whatever was written after it, and goes
-   on from there.
-3. Opened without a place, it ends with the last page that is whole.
+2. What `flush` has returned for outlives the process, though not a loss of power.
+3. Opened again with a place that `sync` has returned, the archive ends with the last page after it that is whole, or
+   there if none is. So an owner that was killed reads from that place on what it had kept since.
 4. The files are valid WARC up to each place that `sync` has returned.
 
 After an error the archive must be opened anew: what a disk has refused once it may silently drop the second time.
@@ -11,7 +11,7 @@ After an error the archive must be opened anew: what a disk has refused once it 
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from tarrafa import __version__
 from tarrafa.clock import Clock
 from tarrafa.disk import sync_folder, translated
 from tarrafa.errors import WorkError
-from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end, file_name
+from tarrafa.keep.places import Place, archive_files, check_end, file_name
 from tarrafa.keep.read import end_of_pages
 from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page
 from tarrafa.records import Headers, Page
@@ -84,13 +84,30 @@ class Archive:
             self._write()
         return Kept(place, records.digest)
 
+    def flush(self) -> None:
+        """Give all that was appended to the system."""
+        self._write()
+
     def sync(self) -> Place:
         """Make durable all that was appended; where that ends."""
+        place, make_durable = self.begin_sync()
+        make_durable()
+        return place
+
+    def begin_sync(self) -> tuple[Place, Callable[[], None]]:
+        """Where all that was appended ends, and what makes it durable; any thread may call that, once."""
         self._write()
-        if self._descriptor is not None:
-            with self._breakable():
-                os.fsync(self._descriptor)
-        return self.end
+        descriptor = None if self._descriptor is None else os.dup(self._descriptor)
+
+        def make_durable() -> None:
+            if descriptor is not None:
+                try:
+                    with self._breakable():
+                        os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+        return self.end, make_durable
 
     def close(self) -> None:
         """What was not synced is dropped."""
@@ -137,27 +154,36 @@ class Archive:
     def _breakable(self) -> Iterator[None]:
         if self._is_broken:
             raise WorkError(f"{self._folder}: an earlier write failed; start again from what was saved before it")
-        self._is_broken = True
-        with translated(self._folder):
-            yield
-        self._is_broken = False
+        try:
+            with translated(self._folder):
+                yield
+        except BaseException:
+            self._is_broken = True
+            raise
 
 
-def open_archive(folder: Path, durable: Place | None, clock: Clock, habits: Habits | None = None) -> Archive:
-    """Begin, or go on. `durable` is the caller's last saved place; what stands after it is removed."""
+def open_archive(folder: Path, durable: Place, clock: Clock, habits: Habits | None = None) -> Archive:
+    """Begin, or go on. `durable` is the caller's last saved place; what is not whole after it is removed."""
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
         files = archive_files(folder)
-        end = _last_whole(files) if durable is None else durable
-        check_end(folder, files, end)
+        check_end(folder, files, durable)
+        end = _last_whole(files, durable)
         _cut(files, end)
         sync_folder(folder)
     return Archive(folder, end, clock, habits or Habits())
 
 
-def _last_whole(files: dict[int, Path]) -> Place:
-    number = max(files, default=None)
-    return BEGINNING if number is None else Place(number, end_of_pages(files[number]))
+def _last_whole(files: dict[int, Path], durable: Place) -> Place:
+    """Files follow each other, so what comes after one that is not whole is not the next page."""
+    end = durable
+    while end.file in files:
+        path = files[end.file]
+        end = Place(end.file, end_of_pages(path, end.offset))
+        if end.offset < path.stat().st_size or end.file + 1 not in files:
+            break
+        end = Place(end.file + 1, 0)
+    return end
 
 
 def _cut(files: dict[int, Path], end: Place) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tarrafa.disk import translated
 from tarrafa.errors import DamagedError
 from tarrafa.keep.members import Member, MemberError, members
-from tarrafa.keep.places import Place, archive_files, check_end
+from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end
 from tarrafa.keep.warc import ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored
 from tarrafa.records import Headers, Page, Timings, header
 
@@ -59,36 +59,38 @@ def read_page(folder: Path, place: Place) -> StoredPage:
     return replace(stored, page=replace(stored.page, body=body))
 
 
-def pages(folder: Path, end: Place | None = None) -> Iterator[StoredPage]:
-    """Every page up to `end`, in the order in which they were kept; revisits without their bodies."""
-    for group in _groups(folder, end):
+def pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
+    """Every page from `start` up to `end`, in the order in which they were kept; revisits without their bodies."""
+    for group in _groups(folder, start, end):
         yield _stored(group)
 
 
-def records(folder: Path, end: Place | None = None) -> Iterator[Record]:
-    """Every record of the archive up to `end`, which is where the files end if it is not given."""
+def records(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[Record]:
+    """Every record from `start` up to `end`, which is where the files end if it is not given."""
     with translated(folder):
         files = archive_files(folder)
         if end is not None:
             check_end(folder, files, end)
         for number, path in files.items():
-            yield from _records_of(path, number, end=_end_in(number, end))
+            if number >= start.file:
+                offset = start.offset if number == start.file else 0
+                yield from _records_of(path, number, offset, _end_in(number, end))
 
 
-def end_of_pages(path: Path) -> int:
+def end_of_pages(path: Path, start: int = 0) -> int:
     """Where the last whole page of a file ends; what follows is no record, or a page that lacks some of its own."""
-    end = 0
+    end = start
     with suppress(DamagedError):
-        for record in _records_of(path, 0):
+        for record in _records_of(path, 0, start):
             if record.kind in ("warcinfo", "metadata"):
                 end = record.place.offset + record.length
     return end
 
 
-def _groups(folder: Path, end: Place | None) -> Iterator[list[Record]]:
+def _groups(folder: Path, start: Place, end: Place | None) -> Iterator[list[Record]]:
     """The records of each page."""
     group: list[Record] = []
-    for record in records(folder, end):
+    for record in records(folder, end, start):
         if group and record.kind in (*_ANSWERS, "warcinfo"):
             yield group
             group = []

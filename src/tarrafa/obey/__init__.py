@@ -26,6 +26,7 @@ from tarrafa.obey.permission import (
     RobotsRequest,
     first_request,
     permission_of,
+    retry_after_seconds,
     settle,
 )
 from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, product_token, read_robots
@@ -51,5 +52,6 @@ __all__ = [
     "product_token",
     "read_directives",
     "read_robots",
+    "retry_after_seconds",
     "settle",
 ]

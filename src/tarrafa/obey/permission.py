@@ -150,7 +150,7 @@ def _lifetime_seconds(page: Page) -> float:
 def _failed(host: str, reason: str, page: Page | None, now: float, before: RobotsAnswer | None) -> RobotsAnswer:
     since = _failing_since(now, before)
     wait_seconds = min(max(now - since, RETRY_MIN_SECONDS), RETRY_MAX_SECONDS)
-    expires_at = now + max(wait_seconds, _retry_after_seconds(page, now) if page else 0.0)
+    expires_at = now + max(wait_seconds, retry_after_seconds(page, now) if page else 0.0)
     body = before.body if before else None
     basis = Basis.UNREACHABLE if now - since < GIVEN_UP_SECONDS else Basis.MISSING
     if body is not None:
@@ -165,7 +165,8 @@ def _failing_since(now: float, before: RobotsAnswer | None) -> float:
     return before.failing_since
 
 
-def _retry_after_seconds(page: Page, now: float) -> float:
+def retry_after_seconds(page: Page, now: float) -> float:
+    """How long the host asks to be left alone, a day at most; 0 where it does not ask."""
     text = (page.header("retry-after") or "").strip()
     until = now + float(text[:9]) if text.isascii() and text.isdecimal() else epoch_seconds(text)
     return min(max((until or now) - now, 0.0), DAY_SECONDS)

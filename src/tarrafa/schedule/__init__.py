@@ -17,7 +17,7 @@ resolving names, fetching, keeping URLs on disk, telling one URL from another.
 """
 
 from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
-from tarrafa.schedule.order import Fifo, Level, Order
+from tarrafa.schedule.order import DEPTH_MAX, SITEMAP_HINT, Fifo, Level, Order, depth_of, hint_of, nearer
 from tarrafa.schedule.patience import Patience, Reason
 from tarrafa.schedule.scope import Bounds, Refusal, Scope, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
@@ -25,6 +25,8 @@ from tarrafa.schedule.visits import Answer, Counts, Ended, Fate, GivenUp, SetAsi
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
+    "DEPTH_MAX",
+    "SITEMAP_HINT",
     "Answer",
     "BadSeed",
     "Bounds",
@@ -49,7 +51,10 @@ __all__ = [
     "Traits",
     "Visit",
     "Workbench",
+    "depth_of",
+    "hint_of",
     "join_seeds",
+    "nearer",
     "read_seeds",
     "rule_of",
 ]

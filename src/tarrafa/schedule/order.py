@@ -1,20 +1,24 @@
 """Which URLs of a host come first?
 
-A policy gives each URL a priority when it is found, lower first; the repository keeps it as a hint of 16 bits. Among
-equals the one that was admitted first comes first. The repository schedules a host's URLs by that hint.
+A policy gives each URL a priority when it is found, lower first. The repository keeps a hint of 16 bits and schedules
+a host's URLs by it: the priority, and below it how many links the URL is away from a seed, so that among equals the
+nearer one comes first. Among those the one that was admitted first does.
 """
 
 from typing import Protocol
 
 from tarrafa.urls import level
 
-PRIORITY_MAX = 2**16 - 1
+PRIORITY_MAX = 2**10 - 1
+DEPTH_MAX = 2**6 - 1
+# Sitemaps that a host announces in its robots.txt come before everything, and are read whatever their type.
+SITEMAP_HINT = 0
 _CACHE_LIMIT = 1 << 16  # hosts; the cache begins anew when it is full
 
 
 class Order(Protocol):
     def priority(self, url: str) -> int:
-        """From 0, which comes first, to `PRIORITY_MAX`."""
+        """From 1, which comes first, to `PRIORITY_MAX`."""
         ...
 
 
@@ -41,7 +45,21 @@ class Level:
 
 
 class Fifo:
-    """As they were found: all are equal."""
+    """As they were found: all are equal, so those nearest to a seed come first."""
 
     def priority(self, url: str) -> int:  # noqa: ARG002 - the contract's
-        return 0
+        return 1
+
+
+def hint_of(priority: int, depth: int) -> int:
+    return priority << 6 | min(depth, DEPTH_MAX)
+
+
+def nearer(hint: int, depth: int) -> int:
+    """The hint of the same URL, found once more so many links from a seed."""
+    return hint if hint & DEPTH_MAX <= depth else hint & ~DEPTH_MAX | depth
+
+
+def depth_of(hint: int) -> int:
+    """Links from a seed, the fewest that were found."""
+    return hint & DEPTH_MAX

@@ -35,8 +35,7 @@ class Roster:
         """The host, at work from now on if it was not; None if there is no room, or it is set aside still."""
         host = self.hosts.get(name)
         if host is None:
-            self.look(now)
-            return self._new(name) if self._has_room() and self._resting_count() < self.hosts_limit else None
+            return self._new(name) if self.has_room(now) else None
         if host.state < State.ASIDE:
             host.is_leaving = False
         elif (host.state is State.ASIDE and host.ready_at > now) or not self._has_room():
@@ -46,6 +45,11 @@ class Roster:
         else:
             self.move(host, State.IDLE)
         return host
+
+    def has_room(self, now: float) -> bool:
+        """For a host that is not known here."""
+        self.look(now)
+        return self._has_room() and self._resting_count() < self.hosts_limit
 
     def _new(self, name: str) -> Host:
         host = self.hosts[name] = Host(name)

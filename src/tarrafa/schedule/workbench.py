@@ -22,6 +22,7 @@ A visit costs O(log n), and little: see `turns`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import Delays, Traits, bounded_wait_seconds
@@ -88,6 +89,12 @@ class Workbench:
         if host.state is _WAITING and host.address:
             self._queues.remove(host, host.address)
             self._queues.stand(host, host.address, now)
+
+    def describe_delay(self, name: str, crawl_delay_seconds: float, now: float) -> None:
+        """What the robots.txt of a host that is here asks for."""
+        host = self._roster.hosts.get(name)
+        if host is not None:
+            self.describe(name, replace(host.traits, crawl_delay_seconds=crawl_delay_seconds), now)
 
     def resolve_next(self, now: float) -> str | None:
         """A host whose addresses are to be found; the answer goes to `resolved` or `unresolved`."""
@@ -258,6 +265,16 @@ class Workbench:
             self._queues.remove(host, host.address)
         self._roster.rest(host, State.LEFT, now)
         return urls
+
+    def let_go(self, name: str, now: float) -> None:
+        """The host goes if it has no URLs; else it stays."""
+        host = self._roster.hosts.get(name)
+        if host is not None and host.state is State.IDLE:
+            self.leave(name, now)
+
+    def has_room(self, now: float) -> bool:
+        """Whether a host that is not here could come."""
+        return self._roster.has_room(self._tick(now))
 
     def hungry(self, now: float, n: int) -> tuple[str, ...]:
         """Up to `n` hosts that have few URLs left or may come back. Feed them or let them leave: each is told once."""

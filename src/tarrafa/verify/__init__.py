@@ -12,7 +12,7 @@ Not done here: deciding which URLs are worth offering, and the order in which th
 """
 
 from tarrafa.verify.contract import Batch, Collected, Counts, Cycle, Extracted, Known, Repository, drain
-from tarrafa.verify.veuniq import Bounds, Quota, Veuniq
+from tarrafa.verify.veuniq import Bounds, Quota, Scheduled, Veuniq, look_up
 
 __all__ = [
     "Batch",
@@ -24,6 +24,8 @@ __all__ = [
     "Known",
     "Quota",
     "Repository",
+    "Scheduled",
     "Veuniq",
     "drain",
+    "look_up",
 ]

@@ -10,7 +10,7 @@ A cycle, in order; until the manifest is renamed nothing has happened, and after
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarrafa.disk import Hold, sync_folder, translated
-from tarrafa.errors import DamagedError, InputError
+from tarrafa.errors import DamagedError, InputError, WorkError
+from tarrafa.urls import host_hash
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
 from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Bounds, Change
@@ -36,6 +37,7 @@ from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
 FORMAT = 1
+_READ_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,16 @@ class Veuniq:
         """The numbers of all blocks."""
         return [block.number for block in self._state.blocks]
 
+    def blocks_verified(self) -> list[int]:
+        """The block of the last cycle; if it was split then, its parts."""
+        return [block.number for block in self._state.blocks if block.since == self._state.cycle]
+
+    def blocks_of(self, hosts: Sequence[str]) -> list[int]:
+        """The number of each host's block."""
+        hashes = np.array([host_hash(host, self._state.seed) for host in hosts], np.uint64)
+        places = np.searchsorted(self._state.firsts(), hashes, side="right") - 1
+        return [self._state.blocks[place].number for place in places]
+
     def urls(self) -> Iterator[Known]:
         """Everything that is known, block by block."""
         return self._reader().urls()
@@ -225,6 +237,22 @@ class Veuniq:
 
     def close(self) -> None:
         self._hold.release()
+
+
+def look_up(folder: Path, url: str) -> Known | None:
+    """What is known of a URL, also while another process works in the folder: as of some commit of late."""
+    for _ in range(_READ_TRIES):
+        found = read_manifest(folder)
+        if found is None:
+            return None
+        reader = Reader(Shelf(folder), [_block_from(each) for each in found["blocks"]], found["seed"])
+        try:
+            return reader.lookup(url)
+        except DamagedError:
+            # A cycle has replaced a file meanwhile, unless the manifest is still the same.
+            if read_manifest(folder) == found:
+                raise
+    raise WorkError(f"{folder} changes faster than it can be read; try again")
 
 
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))

@@ -23,6 +23,7 @@ class Scheduled(NamedTuple):
 
     host: str
     urls: list[str]
+    hints: list[int]  # the priority that each came with
 
 
 class Reader:
@@ -85,4 +86,5 @@ class Reader:
         rows = ordered(columns, rows, order(columns, rows), per_host)
         urls = self._shelf.texts(block, columns.origin[rows]).to_pylist()
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
-            yield Scheduled(content.hosts.names[int(columns.host[rows[first]])], urls[first:end])
+            hints = columns.priority[rows[first:end]].tolist()
+            yield Scheduled(content.hosts.names[int(columns.host[rows[first]])], urls[first:end], hints)

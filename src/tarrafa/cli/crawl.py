@@ -1,0 +1,143 @@
+"""`tarrafa crawl`: visit a site, or a country, and go on where it was stopped."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+
+from tarrafa import wiring
+from tarrafa.cli.frame import configured, option, switch
+from tarrafa.cli.live import Live, summary
+from tarrafa.configuration import Configuration, require_contact, to_toml
+from tarrafa.crawl import Agent, CrawlFolder, Limits, Progress
+from tarrafa.errors import InputError
+from tarrafa.memory import keep_freed_memory
+from tarrafa.schedule import Seeds, join_seeds, read_seeds
+from tarrafa.units import parse_duration
+from tarrafa.urls import host_name
+
+EXAMPLES = [
+    ("tarrafa crawl example.org --dir crawl", "a site, five seconds between two pages, until nothing is left"),
+    ("tarrafa crawl example.org --dir crawl --pages 1000", "a thousand pages of it; the same again goes on if stopped"),
+    ("tarrafa crawl --seeds seeds.txt --scope br --dir crawl --time 2h", "a country, for two hours"),
+    ("tarrafa crawl --dir crawl", "go on with what is there"),
+    ("tarrafa web & tarrafa crawl 127.0.0.1:8800 --allow-private --scope any --delay 0s --dir crawl", "a made-up web"),
+]
+
+_STOP_NOW = 130
+
+
+def command(
+    context: typer.Context,
+    directory: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl, new or there already")
+    ],
+    seed: Annotated[
+        list[str] | None, typer.Argument(metavar="[SEED]…", help="URLs or names of hosts to begin with")
+    ] = None,
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option("--seeds", metavar="FILE", help="a file with a seed on each line; - for standard input"),
+    ] = None,
+    pages: Annotated[int | None, typer.Option(metavar="N", min=1, help="stop when the crawl has so many pages")] = None,
+    hosts: Annotated[int | None, typer.Option(metavar="N", min=1, help="visit no more than so many hosts")] = None,
+    time: Annotated[str | None, typer.Option(metavar="DURATION", help="stop after this long")] = None,
+    delay: Annotated[str | None, option("politeness.delay")] = None,
+    scope: Annotated[str | None, option("crawl.scope")] = None,
+    order: Annotated[str | None, option("crawl.order")] = None,
+    depth: Annotated[int | None, option("crawl.depth")] = None,
+    in_flight: Annotated[int | None, option("crawl.in_flight")] = None,
+    user_agent: Annotated[str | None, option("crawl.user_agent")] = None,
+    allow_private: Annotated[bool | None, option("crawl.allow_private")] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object when it ends, as the last line")] = False,
+) -> None:
+    """Crawl politely from seeds, keep what is found, and go on with it whenever called again.
+
+    Ctrl-C finishes what is in flight and saves; a second one stops at once. Nothing is lost either way.
+    """
+    flags: dict[str, object] = {
+        "politeness.delay": delay,
+        "crawl.scope": scope,
+        "crawl.order": order,
+        "crawl.depth": depth,
+        "crawl.in_flight": in_flight,
+        "crawl.user_agent": user_agent,
+        "crawl.allow_private": allow_private,
+    }
+    folder = CrawlFolder(directory)
+    configuration = configured(context, flags, folder.configuration if folder.configuration.is_file() else None)
+    given = _seeds(seed or [], seeds or [])
+    limits = Limits(pages, hosts, None if time is None else parse_duration(time))
+    progress = crawl(configuration, folder, given, limits, as_json)
+    typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
+
+
+def _seeds(words: list[str], files: list[str]) -> Seeds:
+    """Those that are good; the bad ones are named."""
+    found = join_seeds([read_seeds("command line", words), *map(_seeds_of, files)])
+    for bad in found.bad:
+        typer.echo(f"tarrafa: {bad}", err=True)
+    if found.bad and not found.urls:
+        raise InputError("none of the seeds can be used; write for example https://example.org/ or example.org")
+    return found
+
+
+def _seeds_of(name: str) -> Seeds:
+    if name == "-":
+        return read_seeds("standard input", sys.stdin)
+    try:
+        with Path(name).open(encoding="utf-8", errors="replace") as file:
+            return read_seeds(name, file)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}; give a file with a seed on each line") from error
+
+
+def crawl(configuration: Configuration, folder: CrawlFolder, given: Seeds, limits: Limits, is_quiet: bool) -> Progress:
+    """Run a crawl in this process, to its end."""
+    if not given.urls and not folder.exists():
+        raise InputError("there is nothing to begin with; give seeds, for example: tarrafa crawl example.org --dir DIR")
+    require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
+    wiring.scope(configuration, given.urls)  # what is wrong with it is told before anything is written
+    seeds = folder.add_seeds(given.urls)
+    folder.keep_configuration(to_toml(configuration))
+    keep_freed_memory()
+    live = Live(is_quiet)
+
+    def report(progress: Progress) -> None:
+        folder.write_status(progress.told())
+        live.show(progress)
+
+    async def run() -> Progress:
+        return await _run(wiring.agent(configuration, folder, seeds.urls, limits, report), seeds.urls)
+
+    with live:
+        progress = uvloop.run(run())
+    folder.write_status(progress.told())
+    return progress
+
+
+async def _run(agent: Agent, seeds: tuple[str, ...]) -> Progress:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            agent.stop()
+        elif task is not None:
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        return await agent.run(seeds)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        await agent.close()

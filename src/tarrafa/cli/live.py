@@ -1,0 +1,110 @@
+"""How a crawl is shown while it runs, and at its end."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live as RichLive
+from rich.table import Table
+from rich.text import Text
+
+from tarrafa.crawl import Ending, Progress
+from tarrafa.texts import printable
+from tarrafa.units import rough_duration, rough_size
+
+_LINE_EVERY_SECONDS = 10.0
+
+_ENDINGS = {
+    Ending.DONE: "nothing is left to be visited",
+    Ending.PAGES: "the limit of pages is reached",
+    Ending.TIME: "the time is over",
+    Ending.STOPPED: "stopped",
+}
+
+
+class Live:
+    """In a terminal a table that changes; elsewhere a line now and then. Both on standard error."""
+
+    def __init__(self, is_quiet: bool = False) -> None:
+        self._console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+        self._shown_at = float("-inf")
+        self._is_quiet = is_quiet
+        self._live: RichLive | None = None
+        if self._console.is_terminal and not is_quiet:
+            self._live = RichLive(console=self._console, transient=True, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        if self._live is not None:
+            self._live.update(_table(progress), refresh=True)
+        elif not self._is_quiet and progress.seconds >= self._shown_at + _LINE_EVERY_SECONDS:
+            self._shown_at = progress.seconds
+            typer.echo(line(progress), err=True)
+
+
+def line(progress: Progress) -> str:
+    return (
+        f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, "
+        f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
+        f"{progress.hosts:,} hosts, {progress.known:,} URLs known, {progress.fresh:,} fresh, "
+        f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}"
+    )
+
+
+def _table(progress: Progress) -> Group:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    left = "" if progress.left_seconds is None else f", {rough_duration(progress.left_seconds)} left"
+    rows: list[tuple[str, Any]] = [
+        ("pages", f"{progress.pages:,}   {progress.pages_per_second:.1f}/s{left}"),
+        ("bytes", f"{rough_size(progress.bytes)}   {rough_size(progress.bytes_per_second)}/s"),
+        ("URLs", f"{progress.known:,} known, {progress.fresh:,} fresh"),
+        (
+            "hosts",
+            f"{progress.hosts:,} met, {progress.ready:,} ready, {progress.waiting:,} waiting, "
+            f"{progress.in_flight:,} in flight, {progress.set_aside:,} set aside, {progress.given_up:,} given up",
+        ),
+        ("outcomes", _counted(progress.outcomes)),
+        ("refused", _counted(progress.refusals)),
+        ("memory, disk", f"{rough_size(progress.memory_bytes)}, {rough_size(progress.disk_bytes)}"),
+        ("time", f"{rough_duration(progress.seconds)}, {progress.cpu_seconds:.0f} s of CPU"),
+    ]
+    for name, value in rows:
+        table.add_row(name, printable(str(value)))
+    return Group(table, Text("Ctrl-C stops; the same command goes on.", style="dim"))
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "none"
+
+
+def summary(progress: Progress, directory: Path) -> str:
+    """What is told at the end, and later by `tarrafa status`."""
+    per_thousand = (
+        f", {1000 * progress.cpu_seconds / progress.pages:.2f} s of CPU per 1,000 pages" if progress.pages else ""
+    )
+    lines = [
+        f"{progress.pages:,} pages ({rough_size(progress.bytes)}) of {progress.hosts:,} hosts "
+        f"in {rough_duration(progress.seconds)}{per_thousand}",
+        f"{progress.known:,} URLs known, {progress.fresh:,} of them not visited",
+        f"outcomes: {_counted(progress.outcomes)}",
+        f"not followed: {_counted(progress.refusals)}",
+    ]
+    lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
+    for standing, reasons in progress.standings.items():
+        lines.append(f"hosts {standing}: {_counted(reasons)}")
+    lines.append(
+        f"{_ENDINGS.get(progress.ending, 'running')}; all is in {directory}, and the same command goes on with it"
+    )
+    return "\n".join(lines)

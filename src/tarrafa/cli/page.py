@@ -1,0 +1,95 @@
+"""`tarrafa page`: one page of a crawl, read back."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tarrafa.cli.fetch import parse_url
+from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.crawl import CrawlFolder, HostBook, reason_of
+from tarrafa.errors import InputError, WorkError
+from tarrafa.fetch import decode
+from tarrafa.keep import DOCUMENTS, LINKS, Place, StoredPage, read_page, rows_where
+from tarrafa.texts import printable
+from tarrafa.verify import Known, look_up
+
+EXAMPLES = [
+    ("tarrafa page https://example.org/ --dir crawl", "what is known of it"),
+    ("tarrafa page https://example.org/ --dir crawl --body > page.html", "the page itself"),
+    ("tarrafa page https://example.org/ --dir crawl --text", "its text, as it will be searched"),
+    ("tarrafa page https://example.org/ --dir crawl --links", "where it leads"),
+]
+
+
+def command(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(metavar="URL", help="http or https, in full")],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    headers: Annotated[bool, switch("--headers", "print the header")] = False,
+    body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
+    text: Annotated[bool, switch("--text", "print the title and the main text")] = False,
+    links: Annotated[bool, switch("--links", "print the links, one a line")] = False,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Show a page as it was kept. Works while the crawl runs; a page can be read when it is saved."""
+    if headers + body + text + links + as_json > 1:
+        raise InputError("--headers, --body, --text, --links and --json exclude each other; give one")
+    configuration = configured(context, {})
+    folder = CrawlFolder(directory)
+    folder.require()
+    stored, document, checkpoint = _find(folder, parse_url(url).url)
+    page = stored.page
+    if headers:
+        typer.echo(stored.status_line)
+        for name, value in page.headers:
+            typer.echo(printable(f"{name}: {value}"))
+    elif body:
+        sys.stdout.buffer.write(decode(page, configuration.fetch.body_limit_bytes).body)
+    elif text:
+        typer.echo(f"{printable(document['title'])}\n\n{document['text']}")
+    elif links:
+        for row in rows_where(folder.links, LINKS, checkpoint, "source", page.url):
+            typer.echo(printable(f"{row['target']}\t{row['kind']}\t{row['rel']}\t{row['text']}"))
+    else:
+        _show(stored, document, as_json)
+
+
+def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any], int]:
+    book = HostBook(folder.hosts)
+    checkpoint = book.checkpoint().number
+    book.close()
+    known = look_up(folder.repository, url)
+    if known is not None and known.status is not None and reason_of(known.status):
+        raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
+    rows = rows_where(folder.documents, DOCUMENTS, checkpoint, "url", url)
+    if not rows:
+        raise WorkError(f"{url} {_absence(known)}")
+    document = rows[-1]
+    return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document, checkpoint
+
+
+def _absence(known: Known | None) -> str:
+    if known is None:
+        return "is unknown here; no page that was read leads to it, or it is outside of the scope"
+    return "is known and was not visited yet"
+
+
+def _show(stored: StoredPage, document: dict[str, Any], as_json: bool) -> None:
+    facts = {name: value for name, value in document.items() if name != "text"}
+    facts |= {"fetched_at": document["fetched_at"].isoformat(), "address": stored.page.address}
+    facts["signature"], facts["similarity"] = (f"{document[name]:016x}" for name in ("signature", "similarity"))
+    for name in ("published_at", "modified_at"):
+        facts[name] = document[name].isoformat() if document[name] else None
+    if as_json:
+        show_json({**facts, "text": document["text"], "headers": stored.page.headers})
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in facts.items():
+        if value not in (None, "", []):
+            table.add_row(
+                name.replace("_", " "), printable(", ".join(value) if isinstance(value, list) else str(value))
+            )
+    console().print(table)

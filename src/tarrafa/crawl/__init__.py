@@ -1,0 +1,58 @@
+"""The crawl: one agent that joins the rooms and keeps what they find.
+
+In: seeds, and a folder. Out: the folder, with archive, documents, links and repository. The life of a URL here:
+
+1. A seed, or a link of a page, that the scope allows is gathered. `gathering` holds what came since the last
+   checkpoint.
+2. A checkpoint (`keeper`) makes all that was gathered durable in one step: pages, documents, links, what hosts were
+   like, and a batch of URLs.
+3. A cycle of the repository verifies the batches. What is fresh is scheduled there, and `supply` takes as much of it
+   into memory as the workbench can use soon.
+4. The workbench names the visit whose turn it is. `robots` asks for robots.txt first where that is not known, and
+   refuses what is not allowed, with a reason that is stored.
+5. The page is fetched, read (`reading`), appended to the archive and gathered, all three before anything else happens.
+
+Two threads: the loop owns workbench, transport, robots, archive and what is being gathered; the keeper owns documents,
+links, batches, hosts on disk and the repository. The loop hands over a whole `Gathering` and goes on with a new one, so
+fetching never waits for the disk.
+
+Whatever moment the process is killed, the archive is the journal: pages after the last checkpoint are read back from
+there and gathered again, instead of being fetched again. Recovery is the normal start.
+
+Not done here: choosing between agents (there is one), visiting pages again, indexing.
+"""
+
+from tarrafa.crawl.agent import Agent, Limits
+from tarrafa.crawl.folder import AGENT, CrawlFolder
+from tarrafa.crawl.hosts import Host, HostBook
+from tarrafa.crawl.keeper import Keeper
+from tarrafa.crawl.memory import HostMemory
+from tarrafa.crawl.outcomes import Outcome, reason_of
+from tarrafa.crawl.parts import Manners, Parts, Web
+from tarrafa.crawl.progress import Ending, Progress
+from tarrafa.crawl.reading import Reading
+from tarrafa.crawl.robots import Robots
+from tarrafa.crawl.rounds import Rounds
+from tarrafa.crawl.supply import Supply
+
+__all__ = [
+    "AGENT",
+    "Agent",
+    "CrawlFolder",
+    "Ending",
+    "Host",
+    "HostBook",
+    "HostMemory",
+    "Keeper",
+    "Limits",
+    "Manners",
+    "Outcome",
+    "Parts",
+    "Progress",
+    "Reading",
+    "Robots",
+    "Rounds",
+    "Supply",
+    "Web",
+    "reason_of",
+]

@@ -1,0 +1,109 @@
+"""Where everything of a crawl stands on the disk."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tarrafa.disk import is_held, translated
+from tarrafa.errors import InputError
+from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER
+from tarrafa.schedule import Seeds, join_seeds, read_seeds
+from tarrafa.texts import quoted
+
+AGENT = "00"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFolder:
+    root: Path
+
+    @property
+    def configuration(self) -> Path:
+        return self.root / "tarrafa.toml"
+
+    @property
+    def seeds(self) -> Path:
+        return self.root / "seeds.txt"
+
+    @property
+    def agent(self) -> Path:
+        return self.root / "agents" / AGENT
+
+    @property
+    def repository(self) -> Path:
+        return self.agent / "repository"
+
+    @property
+    def batches(self) -> Path:
+        return self.agent / "batches"
+
+    @property
+    def hosts(self) -> Path:
+        return self.agent / "hosts" / "hosts.sqlite"
+
+    @property
+    def robots(self) -> Path:
+        return self.agent / "hosts" / "robots.sqlite"
+
+    @property
+    def archive(self) -> Path:
+        return self.agent / ARCHIVE_FOLDER
+
+    @property
+    def documents(self) -> Path:
+        return self.agent / DOCUMENTS_FOLDER
+
+    @property
+    def links(self) -> Path:
+        return self.agent / LINKS_FOLDER
+
+    @property
+    def status(self) -> Path:
+        return self.agent / "status.json"
+
+    def exists(self) -> bool:
+        return self.hosts.is_file()
+
+    def require(self) -> None:
+        if not self.exists():
+            raise InputError(f"{quoted(str(self.root))} holds no crawl; begin one with tarrafa crawl SEED --dir DIR")
+
+    def is_held(self) -> bool:
+        """Whether a process works here."""
+        return self.exists() and is_held(self.repository)
+
+    def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
+        """All seeds that the crawl ever had, these included."""
+        with translated(self.root):
+            self.agent.mkdir(parents=True, exist_ok=True)
+            known = read_seeds(str(self.seeds), self.seeds.read_text().splitlines() if self.seeds.exists() else ())
+            seeds = join_seeds([known, Seeds(urls)])
+            if seeds.urls != known.urls:
+                self._replace(self.seeds, "".join(f"{url}\n" for url in seeds.urls))
+        return seeds
+
+    def keep_configuration(self, text: str) -> None:
+        """What the crawl is made with, for when it goes on."""
+        with translated(self.root):
+            self._replace(self.configuration, text)
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        with translated(self.root):
+            self._replace(self.status, json.dumps(status))
+
+    def read_status(self) -> dict[str, Any]:
+        with translated(self.root):
+            found: dict[str, Any] = json.loads(self.status.read_text()) if self.status.exists() else {}
+        return found
+
+    def _replace(self, path: Path, text: str) -> None:
+        """Whoever reads meanwhile sees the old text or the new one."""
+        temporary = path.with_name(f"{path.name}.new")
+        with temporary.open("w") as file:
+            file.write(text)
+            if path != self.status:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)

@@ -1,0 +1,44 @@
+"""The hosts that were met lately, in memory; all of them are in the book."""
+
+from collections.abc import Container
+
+from tarrafa.crawl.hosts import Host, HostBook
+
+HOSTS_LIMIT = 200_000
+
+
+class HostMemory:
+    def __init__(self, book: HostBook, met_count: int, limit: int = HOSTS_LIMIT) -> None:
+        self._book = book
+        self._limit = limit
+        # Filled by find and meet; emptied from its beginning by trim.
+        self._hosts: dict[str, Host] = {}
+        self.met_count = met_count
+
+    def find(self, name: str) -> Host | None:
+        """None for a host that was never met."""
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._book.host(name)
+            if host is not None:
+                self._hosts[name] = host
+        return host
+
+    def meet(self, name: str) -> tuple[Host, bool]:
+        """The host, and whether this is the first time."""
+        host = self.find(name)
+        if host is not None:
+            return host, False
+        self.met_count += 1
+        host = self._hosts[name] = Host(name)
+        return host, True
+
+    def trim(self, unsaved: Container[str]) -> None:
+        """Forget those that came first and are in the book as they are."""
+        excess = len(self._hosts) - self._limit
+        if excess > 0:
+            for name in [name for name in self._hosts if name not in unsaved][:excess]:
+                del self._hosts[name]
+
+    def close(self) -> None:
+        self._book.close()

@@ -1,0 +1,61 @@
+"""What became of a URL: one word for people, one number for the repository.
+
+The number is the status where the host answered. What was refused or failed has a number above all statuses, so that
+the reason is stored with the URL; these numbers are on disk and never change.
+"""
+
+from enum import StrEnum
+
+from tarrafa.records import Failure, FailureKind, Page
+
+NO_FILE = 2**32 - 1  # where there is no page in the archive
+
+_DISALLOWED = 1_000
+_FAILURES = {
+    FailureKind.NAME: 1_100,
+    FailureKind.PRIVATE: 1_101,
+    FailureKind.REFUSED: 1_102,
+    FailureKind.UNREACHABLE: 1_103,
+    FailureKind.TIMEOUT: 1_104,
+    FailureKind.RESET: 1_105,
+    FailureKind.TLS: 1_106,
+    FailureKind.HEADER: 1_107,
+    FailureKind.ANSWER: 1_108,
+    FailureKind.URL: 1_109,
+    FailureKind.OTHER: 1_110,
+}
+_REASONS = {_DISALLOWED: "disallowed by robots.txt", **{number: kind.value for kind, number in _FAILURES.items()}}
+_GONE = frozenset({404, 410})
+
+
+class Outcome(StrEnum):
+    FETCHED = "fetched"
+    UNCHANGED = "unchanged"
+    REDIRECTED = "redirected"
+    REFUSED = "refused"  # by robots.txt: nobody was visited
+    FAILED = "failed"  # no answer, or one that says so
+    GONE = "gone"
+
+
+def outcome_of(status: int) -> Outcome:
+    if status == _DISALLOWED:
+        return Outcome.REFUSED
+    if status == 304:
+        return Outcome.UNCHANGED
+    if status in _GONE:
+        return Outcome.GONE
+    if 200 <= status < 300:
+        return Outcome.FETCHED
+    return Outcome.REDIRECTED if 300 <= status < 400 else Outcome.FAILED
+
+
+def status_of(outcome: Page | Failure | None) -> int:
+    """The number that the repository keeps; None is what robots.txt disallows."""
+    if outcome is None:
+        return _DISALLOWED
+    return outcome.status if isinstance(outcome, Page) else _FAILURES[outcome.kind]
+
+
+def reason_of(status: int) -> str:
+    """Why there is no page; empty where there is one."""
+    return _REASONS.get(status, "")

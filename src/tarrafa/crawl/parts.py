@@ -1,0 +1,56 @@
+"""What an agent is made of."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tarrafa.clock import Clock
+from tarrafa.crawl.memory import HostMemory
+from tarrafa.crawl.reading import Reading
+from tarrafa.crawl.robots import Robots
+from tarrafa.crawl.rounds import Rounds
+from tarrafa.crawl.supply import Supply
+from tarrafa.keep import Archive
+from tarrafa.records import Failure, Headers, Page, Request
+from tarrafa.schedule import Workbench
+
+
+class Web(Protocol):
+    """What brings pages, and knows addresses."""
+
+    @property
+    def asked(self) -> Headers:
+        """What every request carries."""
+        ...
+
+    async def fetch(self, request: Request) -> Page | Failure: ...
+
+    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
+        """Empty where only a proxy knows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How far an agent goes."""
+
+    in_flight: int = 300  # visits at the same time
+    hosts: int | None = None  # when so many were met, no others are
+    host_pages: int = 100_000
+    own_hosts: frozenset[str] = frozenset()  # by name
+    allow_private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that the loop owns; the keeper's thread is behind `rounds`."""
+
+    bench: Workbench
+    web: Web
+    robots: Robots
+    reading: Reading
+    archive: Archive
+    rounds: Rounds
+    supply: Supply
+    memory: HostMemory
+    clock: Clock
+    manners: Manners

@@ -1,0 +1,85 @@
+"""How a crawl stands: what is shown while it runs, written to its folder, and told at its end."""
+
+import os
+import resource
+import sys
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_RATE_SECONDS = 10.0  # over which rates are taken
+
+
+class Ending(StrEnum):
+    """Why a crawl is over."""
+
+    RUNNING = "running"
+    DONE = "done"  # nothing is left that could be visited now
+    PAGES = "page limit"
+    TIME = "time limit"
+    STOPPED = "stopped"  # somebody asked for it
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    ending: Ending = Ending.RUNNING
+    pages: int = 0
+    bytes: int = 0  # of bodies, as received
+    hosts: int = 0  # that were met
+    known: int = 0  # URLs, with those that wait to be verified
+    fresh: int = 0  # of these not visited yet
+    seconds: float = 0.0  # of this run
+    pages_per_second: float = 0.0  # lately
+    bytes_per_second: float = 0.0
+    in_flight: int = 0
+    ready: int = 0  # addresses that could be visited now
+    waiting: int = 0  # hosts whose turn is yet to come
+    set_aside: int = 0  # hosts
+    given_up: int = 0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    cpu_seconds: float = 0.0  # of this run
+    left_seconds: float | None = None  # at this rate, where there is a limit of pages
+    outcomes: dict[str, int] = field(default_factory=dict)
+    refusals: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    standings: dict[str, dict[str, int]] = field(default_factory=dict)  # hosts that are not visited, and why
+
+    def told(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Rates:
+    """Pages and bytes per second, over the last moments."""
+
+    def __init__(self) -> None:
+        # When, pages, bytes. Filled by note, emptied of what is too old.
+        self._samples: deque[tuple[float, int, int]] = deque()
+
+    def note(self, now: float, pages: int, size_bytes: int) -> tuple[float, float]:
+        self._samples.append((now, pages, size_bytes))
+        while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_SECONDS:
+            self._samples.popleft()
+        first = self._samples[0]
+        seconds = now - first[0]
+        if seconds <= 0:
+            return 0.0, 0.0
+        return (pages - first[1]) / seconds, (size_bytes - first[2]) / seconds
+
+
+def memory_bytes() -> int:
+    """Of this process, now; where the system does not tell, the most it ever had."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+
+
+def cpu_seconds() -> float:
+    """Of this process and its children that have ended."""
+    own, children = os.times()[:2], os.times()[2:4]
+    return sum(own) + sum(children)

@@ -1,0 +1,152 @@
+"""From a page to what is gathered of it: document, links, and the URLs that may be visited."""
+
+import asyncio
+import contextlib
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import NamedTuple
+
+from tarrafa.crawl.gathering import Gathering
+from tarrafa.crawl.outcomes import outcome_of
+from tarrafa.extract import Extract, Format, Options, extract
+from tarrafa.fetch import decode
+from tarrafa.keep import DocumentRow, Kept
+from tarrafa.obey import Directives, is_nofollow, read_directives
+from tarrafa.records import Page
+from tarrafa.schedule import SITEMAP_HINT, Order, Scope, hint_of, nearer
+from tarrafa.urls import host_of
+
+# Larger bodies are read in another process: parsing holds the interpreter, and visits would wait.
+BESIDE_BYTES = 200_000
+BESIDE_TIMEOUT_SECONDS = 60.0
+_NO_DIRECTIVES = Directives()
+
+
+class Read(NamedTuple):
+    """A page, and what it says."""
+
+    page: Page
+    extract: Extract
+    size_bytes: int  # without content coding
+    truncated: bool
+
+
+class Reading:
+    def __init__(self, scope: Scope, order: Order, options: Options, body_limit_bytes: int) -> None:
+        self._scope = scope
+        self._order = order
+        self._options = options
+        self._body_limit_bytes = body_limit_bytes
+        self._beside: ProcessPoolExecutor | None = None  # made for the first large page
+
+    def read(self, page: Page) -> Read:
+        decoded = decode(page, self._body_limit_bytes)
+        body = b"" if decoded.unknown_coding else decoded.body
+        return Read(page, extract(page, body, self._options), len(decoded.body), decoded.truncated)
+
+    async def read_beside(self, page: Page) -> Read:
+        """As `read`; a large page in another process, and without what it says if that takes too long."""
+        decoded = decode(page, self._body_limit_bytes)
+        if len(decoded.body) < BESIDE_BYTES or decoded.unknown_coding:
+            return self.read(page)
+        found = Extract(page.url, Format.OTHER, base_url=page.url)
+        if self._beside is None:
+            self._beside = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+        future = asyncio.get_running_loop().run_in_executor(self._beside, extract, page, decoded.body, self._options)
+        try:
+            async with asyncio.timeout(BESIDE_TIMEOUT_SECONDS):
+                found = await future
+        except (TimeoutError, BrokenProcessPool):
+            self.close()
+        return Read(page, found, len(decoded.body), decoded.truncated)
+
+    def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
+        page, found = read.page, read.extract
+        directives = read_directives(page.headers, found.robots, self._options.robots_name)
+        status, outcome = page.status, outcome_of(page.status)
+        into.documents.append(_document(read, kept, directives, usage))
+        into.links.append((page.url, page.at, found.links))
+        into.end(page.url, page.at, status, kept.place)
+        into.counts["pages"] += 1
+        into.counts["bytes"] += len(page.body)
+        into.counts[f"outcome {outcome}"] += 1
+        if directives.nofollow:
+            into.counts["refusal nofollow"] += len(found.links)
+        else:
+            self._follow(into, found, depth + 1)
+        for url, _, _, _, is_sitemap in found.listed:
+            self.offer(into, url, depth + 1, page.url, is_sitemap)
+
+    def _follow(self, into: Gathering, found: Extract, depth: int) -> None:
+        """Most links lead to URLs that were found before: those are counted, and not judged again."""
+        own, known, counts = host_of(found.url) + "/", into.found, into.counts
+        judge, priority = self._scope.judge, self._order.priority
+        for target, _, rel, _, _ in found.links:
+            if rel and is_nofollow(rel):
+                counts["refusal nofollow"] += 1
+            elif target in known:
+                entry = known[target]
+                entry[0] = nearer(entry[0], depth)
+                entry[1] += 1
+                entry[2] += not target.startswith(own)
+            elif (refusal := judge(target, depth)) is not None:
+                counts[f"refusal {refusal}"] += 1
+            else:
+                known[target] = [hint_of(priority(target), depth), 1, int(not target.startswith(own))]
+
+    def offer(self, into: Gathering, url: str, depth: int, source: str = "", is_sitemap: bool = False) -> None:
+        """A URL that no link leads to: a seed, or one that a sitemap lists."""
+        refusal = self._scope.judge(url, depth)
+        if refusal is not None:
+            into.counts[f"refusal {refusal}"] += 1
+            return
+        hint = SITEMAP_HINT if is_sitemap else hint_of(self._order.priority(url), depth)
+        into.offer(url, hint, bool(source) and host_of(url) != host_of(source))
+
+    def close(self) -> None:
+        if self._beside is not None:
+            # There is no other way to end one that does not.
+            for process in list((self._beside._processes or {}).values()):
+                with contextlib.suppress(OSError):
+                    process.kill()
+            self._beside.shutdown(wait=False, cancel_futures=True)
+            self._beside = None
+
+
+def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+    page, found, document = read.page, read.extract, read.extract.document
+    return DocumentRow(
+        url=page.url,
+        fetched_at=page.at,
+        outcome=outcome_of(page.status),
+        status=page.status,
+        media_type=page.media_type[:100],
+        encoding=found.encoding,
+        language=document.language,
+        title=document.title,
+        description=document.description,
+        headings=document.headings,
+        text=document.text,
+        canonical=document.canonical_url or "",
+        published_at=document.published_seconds,
+        modified_at=document.modified_seconds,
+        signature=document.signature,
+        similarity=document.similarity,
+        directives=_named(directives),
+        usage=(*directives.usage, *usage),
+        size_bytes=read.size_bytes,
+        truncated=read.truncated,
+        digest=kept.digest,
+        archive_file=kept.place.file,
+        archive_offset=kept.place.offset,
+    )
+
+
+def _named(directives: Directives) -> tuple[str, ...]:
+    if directives is _NO_DIRECTIVES:
+        return ()
+    names = [name for name in ("noindex", "nofollow", "noarchive") if getattr(directives, name)]
+    if directives.unavailable_after is not None:
+        names.append(f"unavailable_after={directives.unavailable_after:.0f}")
+    return tuple(names)

@@ -1,0 +1,178 @@
+"""Keeping what comes: pages go to the archive at once; the rest is gathered, and now and then saved and verified.
+
+A round is a checkpoint, and a cycle of the repository if one is due. It runs beside the visits, in a thread of its own,
+one at a time.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from tarrafa.clock import Clock
+from tarrafa.crawl.gathering import Gathering
+from tarrafa.crawl.keeper import Keeper, Supplied
+from tarrafa.crawl.memory import HostMemory
+from tarrafa.crawl.supply import Supply
+from tarrafa.crawl.totals import Totals
+from tarrafa.keep import Archive
+
+T = TypeVar("T")
+
+# A checkpoint is due when so much was gathered; a cycle is due when so much was saved.
+PAGES_DUE, URLS_DUE, BYTES_DUE = 4_000, 200_000, 64_000_000
+VERIFY_DUE = 1_000_000
+# More is not gathered while a round runs: visits wait.
+PAGES_LIMIT = 5 * PAGES_DUE
+# When visits run short, the work of rounds takes a tenth of the time at most, and they are no closer than this.
+SHORT_SECONDS = 0.2
+SHARE = 10
+
+
+class Rounds:
+    def __init__(
+        self, keeper: Keeper, archive: Archive, supply: Supply, memory: HostMemory, clock: Clock, every_seconds: float
+    ) -> None:
+        self._keeper = keeper
+        self._archive = archive
+        self._supply = supply
+        self._memory = memory
+        self._clock = clock
+        self._every_seconds = every_seconds
+        self._thread = ThreadPoolExecutor(1, "keeper")
+        # Filled with every page, and by whoever learns something; emptied by each checkpoint.
+        self.gathering = Gathering()
+        # Of all that was handed over to be saved.
+        self._totals = keeper.checkpoint.totals
+        # URLs whose end was saved but is not in the repository. Filled by checkpoints, emptied by cycles.
+        self._told: list[str] = []
+        self._task: asyncio.Task[Supplied | None] | None = None
+        self._ended_at = clock.monotonic()
+        self._worked_seconds = 0.0  # by the processor, for the last round
+        self._next_block = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether visits must wait for the disk."""
+        return len(self.gathering.ended) >= PAGES_LIMIT
+
+    @property
+    def totals(self) -> Totals:
+        """As they will be when everything is saved."""
+        return Totals(self._totals + self.gathering.counts)
+
+    def count(self, name: str) -> int:
+        """One of the totals."""
+        return self._totals[name] + self.gathering.counts[name]
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything that the repository does not know."""
+        return bool(self.gathering) or not self._keeper.is_settled
+
+    def is_due(self, now: float, is_short: bool) -> bool:
+        """Whether a round should begin. Visits that run short may find new ones in what was gathered."""
+        if self._task is not None:
+            return False
+        if is_short and self.has_news and now >= self.next_at():
+            return True
+        is_time = bool(self.gathering) and now >= self._ended_at + self._every_seconds
+        return is_time or self._is_much()
+
+    def next_at(self) -> float:
+        """When a round may begin for visits that run short."""
+        return self._ended_at + max(SHORT_SECONDS, SHARE * self._worked_seconds)
+
+    def due_at(self) -> float:
+        """When a round is due if nothing more happens."""
+        return self._ended_at + self._every_seconds
+
+    def _is_much(self) -> bool:
+        gathered = self.gathering
+        return (
+            len(gathered.ended) >= PAGES_DUE or len(gathered.found) >= URLS_DUE or gathered.counts["bytes"] >= BYTES_DUE
+        )
+
+    def begin(self, is_short: bool, done: Callable[[], None]) -> None:
+        """Start a round; `done` is called when `take` has something."""
+        self._task = asyncio.create_task(self._round(is_short))
+        self._task.add_done_callback(lambda _: done())
+
+    def take(self) -> Supplied | None:
+        """What the last round found to be visited, if it has ended. An error in it is raised here."""
+        if self._task is None or not self._task.done():
+            return None
+        task, self._task = self._task, None
+        return task.result()
+
+    async def once(self) -> Supplied | None:
+        """A round here and now: save everything, verify what was saved."""
+        return await self._round(is_verifying=True)
+
+    async def finish(self) -> None:
+        """The last round."""
+        if self._task is not None:
+            await self._task
+            self._task = None
+        await self.once()
+
+    async def _round(self, is_verifying: bool) -> Supplied | None:
+        self._worked_seconds = 0.0
+        if self.gathering:
+            await self._save()
+        supplied = None
+        if not self._keeper.is_settled and (is_verifying or self._keeper.pending_count >= VERIFY_DUE):
+            supplied = await self._verify()
+        self._ended_at = self._clock.monotonic()
+        return supplied
+
+    async def _save(self) -> None:
+        gathered, self.gathering = self.gathering, Gathering()
+        # The loop goes on changing the facts about hosts.
+        gathered.hosts = {name: replace(host) for name, host in gathered.hosts.items()}
+        self._totals = Totals(self._totals + gathered.counts)
+        end, make_durable = self._archive.begin_sync()
+        await self._in_thread(lambda: self._keeper.save(gathered, end, make_durable))
+        self._told += [each[0] for each in gathered.ended]
+        self._memory.trim(self.gathering.hosts)
+
+    async def _verify(self) -> Supplied:
+        told, self._told = self._told, []
+        supplied = await self._in_thread(self._keeper.verify)
+        self._supply.tell(told)
+        hosts = self._supply.settling_hosts()
+        for host, block in zip(hosts, self._keeper.blocks_of(hosts), strict=True):
+            if block in supplied.blocks:
+                self._supply.settle(host)
+        return supplied
+
+    async def other_block(self) -> Supplied | None:
+        """What a block has to be visited that was not read for longest; None when all were read in turn."""
+        blocks = self._keeper.blocks()
+        if self._next_block >= len(blocks):
+            self._next_block = 0
+            return None
+        self._next_block += 1
+        return await self._in_thread(lambda: self._keeper.supply([blocks[self._next_block - 1]]))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        def timed() -> T:
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                self._worked_seconds += time.thread_time() - began
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, timed)
+
+    async def close(self) -> None:
+        """Wait for the thread; what it has not committed by then is found again."""
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._thread.shutdown()

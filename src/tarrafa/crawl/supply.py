@@ -1,0 +1,83 @@
+"""URLs that were taken from the repository to be visited soon.
+
+A URL is taken once. It stays here, waiting or handed out, until the repository knows what became of it; so when a block
+is read again, what is on its way is not taken a second time. URLs that cannot be visited soon are given up again: the
+repository has them.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from tarrafa.urls import host_of
+
+WAITING_LIMIT = 300_000  # URLs, of all hosts
+
+
+class Supply:
+    def __init__(self, waiting_limit: int = WAITING_LIMIT) -> None:
+        self._waiting_limit = waiting_limit
+        # The hint of each URL that is on its way. Filled by take, emptied by settle and give_up.
+        self._hints: dict[str, int] = {}
+        # URLs of each host that were not handed out yet. Filled by take and put_back, emptied by give.
+        self._waiting: dict[str, deque[str]] = {}
+        self._waiting_count = 0
+        # URLs that the repository was told about, by host, until it has verified the block. Filled by tell, emptied by
+        # settle.
+        self._settling: dict[str, list[str]] = {}
+
+    def take(self, host: str, urls: Sequence[str], hints: Sequence[int]) -> int:
+        """How many of them were not on their way already."""
+        room = max(0, self._waiting_limit - self._waiting_count)
+        new = [(url, hint) for url, hint in zip(urls, hints, strict=True) if url not in self._hints][:room]
+        if new:
+            self._hints.update(new)
+            self._waiting.setdefault(host, deque()).extend(url for url, _ in new)
+            self._waiting_count += len(new)
+        return len(new)
+
+    def give(self, host: str, limit: int) -> list[str]:
+        """The next URLs of a host, to be handed to the workbench."""
+        waiting = self._waiting.get(host)
+        if not waiting:
+            return []
+        urls = [waiting.popleft() for _ in range(min(limit, len(waiting)))]
+        self._waiting_count -= len(urls)
+        if not waiting:
+            del self._waiting[host]
+        return urls
+
+    def put_back(self, host: str, urls: Sequence[str]) -> None:
+        """They were not visited, and come first the next time."""
+        if urls:
+            self._waiting.setdefault(host, deque()).extendleft(reversed(urls))
+            self._waiting_count += len(urls)
+
+    def give_up(self, host: str) -> None:
+        """What waits of a host is left to the repository."""
+        for url in self._waiting.pop(host, ()):
+            self._waiting_count -= 1
+            del self._hints[url]
+
+    def hint(self, url: str) -> int:
+        return self._hints[url]
+
+    def tell(self, urls: Iterable[str]) -> None:
+        """The repository was told what became of these; it knows when it has verified their block."""
+        for url in urls:
+            if url in self._hints:
+                self._settling.setdefault(host_of(url), []).append(url)
+
+    def settling_hosts(self) -> list[str]:
+        return list(self._settling)
+
+    def settle(self, host: str) -> None:
+        """The block of this host was verified."""
+        for url in self._settling.pop(host, ()):
+            self._hints.pop(url, None)
+
+    def hosts(self) -> list[str]:
+        """Those of which URLs wait."""
+        return list(self._waiting)
+
+    def __len__(self) -> int:
+        return self._waiting_count

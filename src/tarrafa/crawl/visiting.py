@@ -1,0 +1,187 @@
+"""Visits, from the workbench's word to the page that is kept."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from tarrafa.crawl.feeding import Feeding
+from tarrafa.crawl.hosts import Standing
+from tarrafa.crawl.outcomes import NO_FILE, outcome_of, status_of
+from tarrafa.crawl.parts import Parts
+from tarrafa.crawl.reading import Read
+from tarrafa.crawl.robots import Settled
+from tarrafa.keep import Kept, Place
+from tarrafa.obey import Basis, Permission, RobotsRequest, retry_after_seconds
+from tarrafa.records import Failure, Page, Request
+from tarrafa.schedule import SITEMAP_HINT, Answer, Fate, Visit, depth_of
+from tarrafa.urls import host_name, host_of
+
+DEPTH = "depth"  # noted with each page in the archive: links from a seed
+_NO_PLACE = Place(NO_FILE, 0)
+_NAME_SECONDS = 300.0  # for which an address is believed
+
+
+class Visiting:
+    def __init__(self, parts: Parts, feeding: Feeding, wake: Callable[[], None]) -> None:
+        self._parts = parts
+        self._feeding = feeding
+        self._wake = wake
+        # Under way. Each enters when it begins and leaves when it ends.
+        self.flying: set[asyncio.Task[None]] = set()
+        self.resolving: set[asyncio.Task[None]] = set()
+        self._failed: BaseException | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.flying and not self.resolving
+
+    def step(self, now: float, room: int) -> bool:
+        """Begin what may begin, up to `room` visits; whether there could have been more."""
+        if self._failed is not None:
+            raise self._failed
+        limit, bench = self._parts.manners.in_flight, self._parts.bench
+        while len(self.resolving) < limit and (name := bench.resolve_next(now)) is not None:
+            self._start(self.resolving, self._find_address(name))
+        room = min(room, limit - len(self.flying))
+        while room > 0:
+            visit = bench.next(now)
+            if visit is None:
+                return True
+            room -= self._begin(visit, now)
+        return False
+
+    def _start(self, group: set[asyncio.Task[None]], work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        group.add(task)
+        task.add_done_callback(lambda done: self._landed(group, done))
+
+    def _landed(self, group: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
+        """One failed task stops the agent, loudly."""
+        group.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failed = self._failed or task.exception()
+        self._wake()
+
+    async def _find_address(self, host: str) -> None:
+        name = host_name(host)
+        found = await self._parts.web.resolve(name)
+        now, bench = self._parts.clock.monotonic(), self._parts.bench
+        if isinstance(found, Failure):
+            self._feeding.after(host, bench.unresolved(host, now, found.kind), now)
+            return
+        bench.describe(host, self._feeding.traits(host, found), now)
+        # Where only a proxy knows the address, each host counts as its own.
+        self._feeding.after(host, bench.resolved(host, found or (name,), now, now + _NAME_SECONDS), now)
+
+    def _begin(self, visit: Visit, now: float) -> bool:
+        """Whether a visit was made."""
+        robots, bench = self._parts.robots, self._parts.bench
+        if robots.is_asked(visit.url):
+            self._start(self.flying, self._ask(visit))
+            return True
+        permission = robots.permission(visit.host, self._parts.clock.now())
+        if permission is None:
+            bench.not_made(visit, now, again=True)
+            bench.add_first(visit.host, robots.ask(visit.host).url, now)
+            return False
+        if self._is_refused(visit, permission, now):
+            return False
+        self._start(self.flying, self._visit(visit))
+        return True
+
+    def _is_refused(self, visit: Visit, permission: Permission, now: float) -> bool:
+        bench, host = self._parts.bench, self._feeding.meet(visit.host)
+        refusal = permission.refusal(visit.url)
+        if host.pages >= self._parts.manners.host_pages:
+            bench.not_made(visit, now, again=True)
+            self._feeding.recall(visit.host, now)
+            self._feeding.give_up(visit.host, "pages")
+        elif refusal is None:
+            return False
+        elif permission.basis is Basis.UNREACHABLE:
+            bench.not_made(visit, now, again=True)
+            self._feeding.recall(visit.host, now)
+            self._feeding.set_aside(visit.host, refusal, permission.expires_at)
+            self._feeding.sleep(visit.host, permission.expires_at)
+        else:
+            bench.not_made(visit, now, again=False)
+            self._end(visit.url, None)
+        return True
+
+    async def _visit(self, visit: Visit) -> None:
+        hint = self._parts.supply.hint(visit.url)
+        got = await self._fetch(visit, any_type=hint == SITEMAP_HINT)
+        now = self._parts.clock.monotonic()
+        ended = self._parts.bench.ended(visit, now, self._answer(got))
+        if ended.fate is Fate.FINAL:
+            if isinstance(got, Page):
+                self.keep(await self._parts.reading.read_beside(got), depth_of(hint))
+            else:
+                self._end(visit.url, got)
+        self._feeding.after(visit.host, ended, now)
+
+    async def _fetch(self, visit: Visit, any_type: bool) -> Page | Failure:
+        return await self._parts.web.fetch(Request(visit.url, address=visit.address, any_type=any_type))
+
+    def _answer(self, got: Page | Failure) -> Answer:
+        if isinstance(got, Failure):
+            return Answer(0, got.kind)
+        retry_after = retry_after_seconds(got, self._parts.clock.now())
+        return Answer(got.status, None, got.timings.total_seconds, retry_after)
+
+    def keep(self, read: Read, depth: int) -> None:
+        """A page, into the archive and the gathering at once: between the two nothing is saved."""
+        kept = self._parts.archive.append(read.page, self._parts.web.asked, ((DEPTH, str(depth)),))
+        self.gather(read, kept, depth)
+
+    def gather(self, read: Read, kept: Kept, depth: int) -> None:
+        page, gathering = read.page, self._parts.rounds.gathering
+        name = host_of(page.url)
+        usage = self._parts.robots.usage(name, page.url)
+        self._parts.reading.gather(gathering, read, kept, depth, usage)
+        host, times = self._feeding.meet(name), page.timings
+        host.pages += 1
+        host.bytes += len(page.body)
+        host.visited_at = page.at
+        host.name_seconds, host.first_byte_seconds = times.name_seconds, times.first_byte_seconds
+        host.connect_seconds = times.connect_seconds or host.connect_seconds
+        host.total_seconds = times.total_seconds
+        if host.standing == Standing.ASIDE:
+            host.standing, host.reason, host.until = Standing.WELCOME, "", 0.0
+        self._feeding.note(host)
+
+    def _end(self, url: str, outcome: Failure | None) -> None:
+        """Done with a URL of which there is no page: it failed, or robots.txt forbids it."""
+        status, gathering = status_of(outcome), self._parts.rounds.gathering
+        gathering.end(url, self._parts.clock.now(), status, _NO_PLACE)
+        gathering.counts[f"outcome {outcome_of(status)}"] += 1
+        if outcome is None:
+            gathering.counts["refusal robots"] += 1
+            return
+        gathering.counts[f"failure {outcome.kind}"] += 1
+        host = self._feeding.meet(host_of(url))
+        host.failures += 1
+        self._feeding.note(host)
+
+    async def _ask(self, visit: Visit) -> None:
+        """For robots.txt, of the host itself or of one that leads here."""
+        got = await self._fetch(visit, any_type=True)
+        now, robots = self._parts.clock.monotonic(), self._parts.robots
+        ended = self._parts.bench.ended(visit, now, self._answer(got))
+        if ended.fate is Fate.FINAL and robots.is_asked(visit.url):
+            self._follow(robots.answered(visit.url, got, self._parts.clock.now()), now)
+        self._feeding.after(visit.host, ended, now)
+
+    def _follow(self, follows: Settled | RobotsRequest, now: float) -> None:
+        if isinstance(follows, RobotsRequest):
+            other = host_of(follows.url)
+            if other != follows.host:
+                self._feeding.hold(follows.host, now)
+            if self._parts.bench.add_first(other, follows.url, now):
+                self._parts.robots.follow(follows)
+                return
+            follows = self._parts.robots.unreached(follows, self._parts.clock.now())
+        host, permission = follows
+        self._parts.bench.describe_delay(host, permission.rules.crawl_delay_seconds or 0.0, now)
+        for url in permission.rules.sitemaps:
+            self._parts.reading.offer(self._parts.rounds.gathering, url, 0, f"{host}/", is_sitemap=True)
+        self._feeding.free(host)
