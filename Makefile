@@ -49,6 +49,7 @@ bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_extract.py
 	$(BIN)/python benchmarks/bench_web.py
 	$(BIN)/python benchmarks/bench_repository.py
+	$(BIN)/python benchmarks/bench_crawl.py
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -132,11 +132,13 @@ class Feeding:
         host = self.meet(name)
         host.standing, host.reason, host.until = Standing.ASIDE, reason, until
         self.note(host)
+        self._parts.supply.give_up(name, but=_ASLEEP_URLS)
 
     def give_up(self, name: str, reason: str) -> None:
         host = self.meet(name)
         host.standing, host.reason, host.until = Standing.GIVEN_UP, reason, 0.0
         self.note(host)
+        self._parts.rounds.gathering.counts["given up"] += 1
         self._parts.supply.give_up(name)
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> Traits:

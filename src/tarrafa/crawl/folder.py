@@ -1,5 +1,6 @@
 """Where everything of a crawl stands on the disk."""
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -69,6 +70,14 @@ class CrawlFolder:
     def require(self) -> None:
         if not self.exists():
             raise InputError(f"{quoted(str(self.root))} holds no crawl; begin one with tarrafa crawl SEED --dir DIR")
+
+    def disk_bytes(self) -> int:
+        """Of everything, as far as it is there while one looks."""
+        total = 0
+        for path in self.root.rglob("*"):
+            with contextlib.suppress(OSError):
+                total += path.stat().st_size if path.is_file() else 0
+        return total
 
     def is_held(self) -> bool:
         """Whether a process works here."""

@@ -61,7 +61,7 @@ CREATE TABLE checkpoint (number INTEGER, file INTEGER, offset INTEGER, totals TE
 INSERT INTO checkpoint VALUES (0, 0, 0, '{{}}');
 PRAGMA user_version = {FORMAT};
 COMMIT;
-"""
+"""  # noqa: S608
 _PUT = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608
 
 

@@ -28,6 +28,8 @@ VERIFY_DUE = 1_000_000
 PAGES_LIMIT = 5 * PAGES_DUE
 # When visits run short, the work of rounds takes a tenth of the time at most, and they are no closer than this.
 SHORT_SECONDS = 0.2
+# While hosts that wait for their turn have more URLs, there is less hurry.
+SUPPLIED_SECONDS = 2.0
 SHARE = 10
 
 
@@ -87,7 +89,8 @@ class Rounds:
 
     def next_at(self) -> float:
         """When a round may begin for visits that run short."""
-        return self._ended_at + max(SHORT_SECONDS, SHARE * self._worked_seconds)
+        least_seconds = SUPPLIED_SECONDS if len(self._supply) else SHORT_SECONDS
+        return self._ended_at + max(least_seconds, SHARE * self._worked_seconds)
 
     def due_at(self) -> float:
         """When a round is due if nothing more happens."""

@@ -52,11 +52,14 @@ class Supply:
             self._waiting.setdefault(host, deque()).extendleft(reversed(urls))
             self._waiting_count += len(urls)
 
-    def give_up(self, host: str) -> None:
-        """What waits of a host is left to the repository."""
-        for url in self._waiting.pop(host, ()):
+    def give_up(self, host: str, but: int = 0) -> None:
+        """What waits of a host is left to the repository, but for the first ones."""
+        waiting = self._waiting.get(host, deque())
+        while len(waiting) > but:
+            del self._hints[waiting.pop()]
             self._waiting_count -= 1
-            del self._hints[url]
+        if not waiting:
+            self._waiting.pop(host, None)
 
     def hint(self, url: str) -> int:
         return self._hints[url]

@@ -1,0 +1,192 @@
+"""What a crawl costs: CPU-seconds per 1,000 pages of the made-up web, beside Scrapy, in the same run.
+
+The web has 2,000 hosts and is served by a process of its own, which also tells who broke robots.txt. Both crawlers obey
+robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also verifies uniqueness on disk, extracts
+documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises. Times are those of the
+crawler's processes, start included.
+
+With --speedup, hosts are slow, and the same crawl is run with 10 to 100 visits at the same time.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HOSTS_COUNT = 2_000
+SPEEDUP_STEPS = (10, 20, 50, 100)
+SPEEDUP_PAGES = 1_000
+
+SPIDER = """
+import json, sys
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+
+url, pages, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+
+class Broad(scrapy.Spider):
+    name = "broad"
+    start_urls = [url]
+    links = LinkExtractor()
+    handle_httpstatus_all = True
+
+    def parse(self, response):
+        found = []
+        if isinstance(response, scrapy.http.HtmlResponse):
+            found = self.links.extract_links(response)
+        location = response.headers.get("Location")
+        targets = [link.url for link in found if not link.nofollow]
+        if location:
+            targets.append(response.urljoin(location.decode("latin-1")))
+        yield {"url": response.url, "status": response.status, "body": response.body.decode("latin-1"),
+               "links": [(link.url, link.text) for link in found]}
+        for target in targets:
+            yield scrapy.Request(target, callback=self.parse)
+
+process = CrawlerProcess({
+    "ROBOTSTXT_OBEY": True, "USER_AGENT": "bench/1.0", "LOG_LEVEL": "ERROR",
+    "CONCURRENT_REQUESTS": 100, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CONCURRENT_REQUESTS_PER_IP": 1,
+    "DOWNLOAD_DELAY": 0, "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+    "REACTOR_THREADPOOL_MAXSIZE": 20, "COOKIES_ENABLED": False, "RETRY_ENABLED": False, "DOWNLOAD_TIMEOUT": 15,
+    "REDIRECT_ENABLED": False, "DEPTH_LIMIT": 0, "TELNETCONSOLE_ENABLED": False,
+    "CLOSESPIDER_PAGECOUNT": pages, "FEEDS": {out: {"format": "jsonlines"}},
+})
+process.crawl(Broad)
+process.start()
+"""
+
+
+@contextmanager
+def served(*options: str) -> Iterator[str]:
+    """The address of a web in a process of its own."""
+    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "30m", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+def asked(url: str, method: str = "GET") -> dict[str, Any]:
+    request = urllib.request.Request(f"{url}__log?entries=0" if method == "GET" else f"{url}__log", method=method)
+    with urllib.request.urlopen(request) as answer:
+        found: dict[str, Any] = json.loads(answer.read() or b"{}")
+    return found
+
+
+def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
+    """Run a crawler; what it cost, and what the web says of it."""
+    asked(url, "DELETE")
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - began
+    if process.returncode:
+        raise SystemExit(f"{command[0]} ended with {process.returncode}")
+    log = asked(url)
+    requests = sum(log["statuses"].values()) - log.get("robots_requests", 0)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return {
+        "requests": requests,
+        "cpu_seconds": round(cpu_seconds, 2),
+        "cpu_seconds_per_1000_pages": round(1000 * cpu_seconds / requests, 3),
+        "pages_per_second": round(requests / seconds, 1),
+        "peak_rss_bytes": usage.ru_maxrss * 1024,
+        "robots_violations": log["robots_violations"],
+        "malformed": log["malformed"],
+    }
+
+
+def tarrafa(url: str, pages: int, folder: Path, *options: str) -> dict[str, Any]:
+    words = ["crawl", url, "--dir", str(folder), "--pages", str(pages), "--json"]
+    private = ["--allow-private", "--scope", "any", "--delay", "0s"]
+    return measured(url, [sys.executable, "-m", "tarrafa", *words, *private, *options])
+
+
+def scrapy(url: str, pages: int, folder: Path) -> dict[str, Any]:
+    return measured(url, [sys.executable, "-c", SPIDER, url, str(pages), str(folder / "scrapy.jsonl")])
+
+
+PEERS = {"scrapy": scrapy}
+
+
+def compare(pages: int, peer_pages: int, peers: Sequence[str]) -> dict[str, Any]:
+    options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)))
+    with served(*options) as url, tempfile.TemporaryDirectory() as name:
+        report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": tarrafa(url, pages, Path(name) / "crawl")}
+        ours = report["tarrafa"]["cpu_seconds_per_1000_pages"]
+        for peer in peers:
+            if not is_installed(peer):
+                report[peer] = "missing"
+                continue
+            report[peer] = PEERS[peer](url, peer_pages, Path(name))
+            report[f"ratio_{peer}"] = round(report[peer]["cpu_seconds_per_1000_pages"] / ours, 2)
+    return report
+
+
+def is_installed(name: str) -> bool:
+    return subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+
+
+def speedup() -> dict[str, Any]:
+    """Pages per second with more and more visits at the same time, where every host is slow."""
+    report: dict[str, Any] = {}
+    with served("--hosts", "500", "--pages", "20000", "--faults", "slow") as url, tempfile.TemporaryDirectory() as name:
+        for count in SPEEDUP_STEPS:
+            found = tarrafa(url, SPEEDUP_PAGES, Path(name) / str(count), "--in-flight", str(count))
+            report[str(count)] = found["pages_per_second"]
+    first = report[str(SPEEDUP_STEPS[0])]
+    return {"pages_per_second": report, "speedup": {count: round(rate / first, 2) for count, rate in report.items()}}
+
+
+def show(report: dict[str, Any]) -> None:
+    for name, found in report.items():
+        if found == "missing":
+            print(f"{name:10} missing: pip install {name}")
+        elif isinstance(found, dict) and "cpu_seconds" in found:
+            print(
+                f"{name:10} {found['requests']:7,} requests  "
+                f"{found['cpu_seconds_per_1000_pages']:7.2f} CPU-s per 1,000  "
+                f"{found['pages_per_second']:7.1f} a second  {found['peak_rss_bytes'] / 1e6:6.0f} MB  "
+                f"{found['robots_violations']} against robots.txt  {found['malformed']} malformed"
+            )
+        elif name.startswith("ratio_"):
+            print(f"{name.removeprefix('ratio_')} needs {found:.1f} times as much CPU as tarrafa")
+        elif name == "speedup":
+            for count, rate in found["pages_per_second"].items():
+                print(f"{count:>4} in flight  {rate:7.1f} pages a second  {found['speedup'][count]:5.2f}x")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--pages", type=int, default=10_000, metavar="N", help="of Tarrafa (default 10,000)")
+    parser.add_argument("--peer-pages", type=int, default=1_000, metavar="N", help="of each peer (default 1,000)")
+    parser.add_argument("--peers", default="scrapy", metavar="NAMES", help="with commas between (default scrapy)")
+    parser.add_argument("--speedup", action="store_true", help="also the table of 10 to 100 visits at the same time")
+    arguments = parser.parse_args()
+    peers = [name for name in arguments.peers.split(",") if name]
+    if arguments.pages < 1 or arguments.peer_pages < 1 or not set(peers) <= PEERS.keys():
+        parser.error(f"--pages and --peer-pages must be at least 1, --peers among {', '.join(PEERS)}")
+    report = compare(arguments.pages, arguments.peer_pages, peers)
+    if arguments.speedup:
+        report["speedup"] = speedup()
+    if arguments.json:
+        print(json.dumps(report))
+    else:
+        show(report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What the tests of crawls share: a web that is served, crawls of it in processes of their own, and what they kept."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.keep import DOCUMENTS, LINKS, batches
+
+# Without any delay, and with little patience: nobody waits in a test.
+HASTE = """
+[crawl]
+scope = "any"
+allow_private = true
+host_pages = 600
+[politeness]
+delay = "0s"
+address_delay = "0s"
+back_off = "10ms"
+back_off_ceiling = "50ms"
+aside = "100ms"
+asides = 1
+[fetch]
+timeout = "2s"
+first_byte_timeout = "1s"
+slow_time = "1s"
+body_limit = "200kB"
+[keep]
+checkpoint = "500ms"
+"""
+
+
+class ServedWeb:
+    """A made-up web in a process of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path) as answer:
+            return json.load(answer)
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {row["url"]: row for row in self.ask("__truth")["urls"]}
+
+    def collectable(self) -> set[str]:
+        return {url for url, row in self.rows().items() if row["collectable"]}
+
+    def log(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("__log?entries=200000")
+        return found
+
+
+@contextmanager
+def served(*options: str) -> Iterator[ServedWeb]:
+    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "10m", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield ServedWeb(json.loads(process.stdout.readline())["url"])
+        finally:
+            process.terminate()
+
+
+def hasty(folder: Path, text: str = "") -> Path:
+    """A configuration for crawls that nobody waits for; a later line wins over an earlier one of the same section."""
+    path = folder / "haste.toml"
+    path.write_text(HASTE + text)
+    return path
+
+
+def arguments(web: ServedWeb, folder: Path, *options: str) -> list[str]:
+    return ["--config", str(hasty(folder.parent)), "crawl", web.url, "--dir", str(folder), "--json", *options]
+
+
+def run(*words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """`before` is a command that runs commands."""
+    command = [*before, sys.executable, "-m", "tarrafa", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
+    """A crawl to its end, and what it tells."""
+    done = run(*arguments(web, folder, *options))
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    """Every row that counts, without the text."""
+    return _rows(folder, "documents", ["url", "status", "outcome", "archive_file", "archive_offset"])
+
+
+def links(folder: Path) -> list[dict[str, Any]]:
+    return _rows(folder, "links", ["source", "target", "kind", "rel"])
+
+
+def _rows(root: Path, kind: str, columns: list[str]) -> list[dict[str, Any]]:
+    folder = CrawlFolder(root)
+    book = HostBook(folder.hosts)
+    checkpoint = book.checkpoint().number
+    book.close()
+    place, layout = (folder.documents, DOCUMENTS) if kind == "documents" else (folder.links, LINKS)
+    return [row for batch in batches(place, layout, checkpoint, columns) for row in batch.to_pylist()]
+
+
+def pages_fetched(folder: Path, web: ServedWeb) -> set[str]:
+    """Those that the web calls pages, and that answered."""
+    rows = web.rows()
+    fetched = {row["url"] for row in documents(folder) if row["status"] == 200}
+    return {url for url in fetched if rows.get(url, {}).get("kind") == "page"}

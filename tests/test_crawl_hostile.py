@@ -1,0 +1,147 @@
+"""Everything that can go wrong at once: the crawl ends, nothing is lost, nothing exceeds its bound."""
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawls import ServedWeb, arguments, crawled, documents, hasty, pages_fetched, run, served
+from tarrafa.crawl import CrawlFolder
+from tarrafa.keep import pages
+from tarrafa.verify import Veuniq
+
+BODY_LIMIT_BYTES = 200_000
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[ServedWeb]:
+    with served("--hosts", "60", "--pages", "600", "--rng-seed", "12", "--faults", "hostile") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile") / "crawl"
+    told = crawled(web, folder, "--depth", "12", "--in-flight", "60")
+    assert told["ending"] == "done"
+    return folder
+
+
+def test_every_page_that_could_be_had_is_there(web: ServedWeb, whole: Path) -> None:
+    rows = web.rows()
+    missing = web.collectable() - pages_fetched(whole, web)
+    # Who answers only now and then may have been given up by a crawl with so little patience.
+    assert {rows[url]["host"] for url in missing} <= given_up_or_failed(whole)
+
+
+def given_up_or_failed(folder: Path) -> set[str]:
+    with Veuniq(CrawlFolder(folder).repository) as repository:
+        failed = {each.url for each in repository.urls() if not each.collected or (each.status or 0) >= 500}
+    return {"/".join(url.split("/")[:3]) for url in failed}
+
+
+def test_every_url_is_known_with_what_became_of_it(whole: Path) -> None:
+    kept = {stored.page.url for stored in pages(CrawlFolder(whole).archive)}
+    with Veuniq(CrawlFolder(whole).repository) as repository:
+        assert list(repository.problems()) == []
+        known = {each.url: each for each in repository.urls()}
+    assert kept <= known.keys()
+    assert all(each.collected for url, each in known.items() if url in kept)
+
+
+def test_no_page_is_larger_than_its_bound(whole: Path) -> None:
+    sizes = [len(stored.page.body) for stored in pages(CrawlFolder(whole).archive)]
+    assert max(sizes) <= BODY_LIMIT_BYTES
+    assert max(sizes) > BODY_LIMIT_BYTES // 2
+
+
+def test_traps_end(web: ServedWeb, whole: Path) -> None:
+    kinds = {url: row["kind"] for url, row in web.rows().items()}
+    assert "trap" in kinds.values()
+    assert max(len(row["url"]) for row in documents(whole)) <= 2_000
+
+
+def test_nobody_was_visited_against_their_will(web: ServedWeb, whole: Path) -> None:
+    assert documents(whole)
+    log = web.log()
+    assert (log["robots_violations"], log["malformed"]) == (0, 0)
+
+
+# The disk.
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[tuple[ServedWeb, Path]]:
+    """A crawl that was begun."""
+    with served("--hosts", "10", "--pages", "300") as web:
+        crawled(web, tmp_path / "crawl", "--pages", "100")
+        yield web, tmp_path / "crawl"
+
+
+def test_full_disk_stops_with_a_message_and_it_goes_on_when_there_is_room(small: tuple[ServedWeb, Path]) -> None:
+    web, folder = small
+    words = ["prlimit", "--fsize=150000", "--"] if shutil.which("prlimit") else []
+    assert words, "prlimit is part of every Linux"
+    done = run(*arguments(web, folder), before=words)
+    assert done.returncode == 1
+    assert "go on when there is room" in done.stderr
+    assert "Traceback" not in done.stderr
+    crawled(web, folder)
+    assert pages_fetched(folder, web) == web.collectable()
+
+
+def test_read_only_folder_is_told(small: tuple[ServedWeb, Path]) -> None:
+    web, folder = small
+    archive = CrawlFolder(folder).archive
+    if os.geteuid() == 0:
+        words = ["setpriv", "--reuid=65534", "--clear-groups", "--"]
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        for path in folder.parents:
+            path.chmod(path.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+    else:
+        words = []
+        archive.chmod(0o500)
+    done = run(*arguments(web, folder), before=words)
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert "ermission" in done.stderr or "read-only" in done.stderr
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    crawled(web, folder)
+    assert pages_fetched(folder, web) == web.collectable()
+
+
+def test_archive_with_a_torn_end_goes_on(small: tuple[ServedWeb, Path]) -> None:
+    web, folder = small
+    last = max(CrawlFolder(folder).archive.iterdir())
+    with last.open("ab") as file:
+        file.write(b"\x1f\x8b\x08\x00half a record")
+    crawled(web, folder)
+    assert pages_fetched(folder, web) == web.collectable()
+
+
+def test_damaged_batch_is_named(small: tuple[ServedWeb, Path], tmp_path: Path) -> None:
+    web, folder = small
+    batch = CrawlFolder(folder).batches / "00000999.arrow"
+    assert list(CrawlFolder(folder).batches.iterdir()) == []
+    batch.write_bytes(b"nothing of ours")
+    crawled(web, folder, "--pages", "101")  # it belongs to no checkpoint
+    hosts = CrawlFolder(folder).hosts
+    hosts.write_bytes(b"x" * 5_000)
+    for path in hosts.parent.glob("hosts.sqlite-*"):
+        path.unlink()
+    done = run("--config", str(hasty(tmp_path)), "crawl", web.url, "--dir", str(folder))
+    assert done.returncode == 1
+    assert "hosts.sqlite" in done.stderr
+    assert "restore it from a copy" in done.stderr
+
+
+def test_status_of_a_hostile_crawl_tells_why_hosts_are_not_visited(whole: Path) -> None:
+    told = json.loads(run("status", "--dir", str(whole), "--json").stdout)
+    assert told["standings"]
+    assert told["failures"]
