@@ -26,9 +26,9 @@ back_off_ceiling = "50ms"
 aside = "100ms"
 asides = 1
 [fetch]
-timeout = "2s"
-first_byte_timeout = "1s"
-slow_time = "1s"
+timeout = "4s"
+first_byte_timeout = "3s"
+slow_time = "3s"
 body_limit = "200kB"
 [keep]
 checkpoint = "500ms"
@@ -94,7 +94,7 @@ def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
 
 def documents(folder: Path) -> list[dict[str, Any]]:
     """Every row that counts, without the text."""
-    return _rows(folder, "documents", ["url", "status", "outcome", "archive_file", "archive_offset"])
+    return _rows(folder, "documents", ["url", "status", "outcome", "directives", "archive_file", "archive_offset"])
 
 
 def links(folder: Path) -> list[dict[str, Any]]:
@@ -108,6 +108,12 @@ def _rows(root: Path, kind: str, columns: list[str]) -> list[dict[str, Any]]:
     book.close()
     place, layout = (folder.documents, DOCUMENTS) if kind == "documents" else (folder.links, LINKS)
     return [row for batch in batches(place, layout, checkpoint, columns) for row in batch.to_pylist()]
+
+
+def followed(folder: Path) -> set[str]:
+    """Where links lead that a crawl follows, whatever its scope says."""
+    forbid = {row["url"] for row in documents(folder) if "nofollow" in row["directives"]}
+    return {row["target"] for row in links(folder) if row["source"] not in forbid and "nofollow" not in row["rel"]}
 
 
 def pages_fetched(folder: Path, web: ServedWeb) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import warcio.archiveiterator
 
-from crawls import arguments, documents, links, pages_fetched, served
+from crawls import arguments, documents, followed, links, pages_fetched, served
 from tarrafa.crawl import CrawlFolder
 from tarrafa.keep import pages
 from tarrafa.verify import Veuniq
@@ -82,6 +82,7 @@ def check_rows(folder: Path) -> None:
         known = {each.url: each for each in repository.urls()}
         assert repository.counts().waiting == 0
     assert all(known[row["url"]].collected for row in rows)
+    assert followed(folder) <= known.keys()
     assert all(
         (known[row["url"]].file, known[row["url"]].offset) == (row["archive_file"], row["archive_offset"])
         for row in rows

@@ -31,6 +31,7 @@ class Request:
     headers: Headers = ()
     address: str = ""  # connect to this one; empty leaves the choice to the transport
     any_type: bool = False  # read the body whatever its type, as for robots.txt
+    body_limit_bytes: int | None = None  # instead of the usual one
 
 
 @dataclass(frozen=True, slots=True)

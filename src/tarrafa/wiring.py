@@ -77,7 +77,7 @@ def agent(
         robots = Robots(RobotsStore(folder.robots, _token(configuration)))
         memory = HostMemory(HostBook(folder.hosts), keeper.checkpoint.totals["hosts"])
         supply = Supply()
-        rounds = Rounds(keeper, archive, supply, memory, clock, configuration.keep.checkpoint_seconds)
+        rounds = Rounds(folder, keeper, archive, supply, memory, clock, configuration.keep.checkpoint_seconds)
     except BaseException:
         keeper.close()
         raise

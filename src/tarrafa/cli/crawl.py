@@ -51,6 +51,7 @@ def command(
     scope: Annotated[str | None, option("crawl.scope")] = None,
     order: Annotated[str | None, option("crawl.order")] = None,
     depth: Annotated[int | None, option("crawl.depth")] = None,
+    host_pages: Annotated[int | None, option("crawl.host_pages")] = None,
     in_flight: Annotated[int | None, option("crawl.in_flight")] = None,
     user_agent: Annotated[str | None, option("crawl.user_agent")] = None,
     allow_private: Annotated[bool | None, option("crawl.allow_private")] = None,
@@ -65,6 +66,7 @@ def command(
         "crawl.scope": scope,
         "crawl.order": order,
         "crawl.depth": depth,
+        "crawl.host_pages": host_pages,
         "crawl.in_flight": in_flight,
         "crawl.user_agent": user_agent,
         "crawl.allow_private": allow_private,
@@ -103,10 +105,20 @@ def crawl(configuration: Configuration, folder: CrawlFolder, given: Seeds, limit
         raise InputError("there is nothing to begin with; give seeds, for example: tarrafa crawl example.org --dir DIR")
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
     wiring.scope(configuration, given.urls)  # what is wrong with it is told before anything is written
+    hold = folder.hold()
+    try:
+        return _crawl_held(configuration, folder, given, limits, Live(is_quiet))
+    finally:
+        hold.release()
+
+
+def _crawl_held(
+    configuration: Configuration, folder: CrawlFolder, given: Seeds, limits: Limits, live: Live
+) -> Progress:
     seeds = folder.add_seeds(given.urls)
+    require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
     folder.keep_configuration(to_toml(configuration))
     keep_freed_memory()
-    live = Live(is_quiet)
 
     def report(progress: Progress) -> None:
         folder.write_status(progress.told())

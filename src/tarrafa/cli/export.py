@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from tarrafa.cli.frame import configured, console, show_json, switch
-from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.crawl import HostBook
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
 from tarrafa.keep import (
@@ -43,9 +43,7 @@ def _export(
     what: str,
     work: Callable[[list[Snapshot], Told], int],
 ) -> None:
-    configured(context, {})
-    folder = CrawlFolder(directory)
-    folder.require()
+    folder, _ = crawl_of(context, directory)
     book = HostBook(folder.hosts)
     number, end, _ = book.checkpoint()
     book.close()
@@ -83,7 +81,8 @@ def cdxj(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = 
 
 def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write each HTML page as ||| URL | HTML ||| in UTF-8."""
-    limit = configured(context, {}).fetch.body_limit_bytes
+    _, configuration = crawl_of(context, directory)
+    limit = configuration.fetch.body_limit_bytes
 
     def html(page: Page) -> str | None:
         if page.media_type not in ("text/html", "application/xhtml+xml", "") or not page.body:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from tarrafa import logs
 from tarrafa.configuration import KEYS, Configuration, Key, load
 from tarrafa.configuration.kinds import Duration, Size, Switch
+from tarrafa.crawl import CrawlFolder
 
 # What the help shows as the value of an option that takes none; typer's own choice is "<bool>".
 NO_VALUE = ""
@@ -70,6 +71,14 @@ def configured(context: typer.Context, flags: Mapping[str, object], own: Path | 
     configuration = load(shared.file or own, {**shared.flags, **flags})
     logs.start(configuration.log.level, configuration.log.format)
     return configuration
+
+
+def crawl_of(context: typer.Context, directory: Path) -> tuple[CrawlFolder, Configuration]:
+    """A crawl that is there, and the configuration that it was made with."""
+    folder = CrawlFolder(directory)
+    configuration = configured(context, {}, folder.configuration if folder.configuration.is_file() else None)
+    folder.require()
+    return folder, configuration
 
 
 def examples(lines: Sequence[tuple[str, str]]) -> str:

@@ -16,11 +16,13 @@ from tarrafa.units import rough_duration, rough_size
 
 _LINE_EVERY_SECONDS = 10.0
 
+_GO_ON = "the same command goes on with it"
 _ENDINGS = {
-    Ending.DONE: "nothing is left to be visited",
-    Ending.PAGES: "the limit of pages is reached",
-    Ending.TIME: "the time is over",
-    Ending.STOPPED: "stopped",
+    Ending.DONE: "nothing is left that could be visited now",
+    Ending.PAGES: "the limit of pages is reached; a higher --pages goes on with it",
+    Ending.TIME: f"the time is over; {_GO_ON}",
+    Ending.STOPPED: f"stopped; {_GO_ON}",
+    Ending.KILLED: f"it was killed; {_GO_ON}",
 }
 
 
@@ -89,22 +91,30 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "none"
 
 
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count != 1 else f"1 {what.removesuffix('s')}"
+
+
 def summary(progress: Progress, directory: Path) -> str:
     """What is told at the end, and later by `tarrafa status`."""
-    per_thousand = (
-        f", {1000 * progress.cpu_seconds / progress.pages:.2f} s of CPU per 1,000 pages" if progress.pages else ""
-    )
     lines = [
-        f"{progress.pages:,} pages ({rough_size(progress.bytes)}) of {progress.hosts:,} hosts "
-        f"in {rough_duration(progress.seconds)}{per_thousand}",
-        f"{progress.known:,} URLs known, {progress.fresh:,} of them not visited",
+        f"{_number(progress.pages, 'pages')} ({rough_size(progress.bytes)}) of {_number(progress.hosts, 'hosts')}, "
+        f"{_number(progress.known, 'URLs')} known, {progress.fresh:,} of them not visited",
+        f"this run: {_number(progress.run_pages, 'pages')} in {rough_duration(progress.seconds)}{_cost(progress)}",
         f"outcomes: {_counted(progress.outcomes)}",
         f"not followed: {_counted(progress.refusals)}",
     ]
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
     for standing, reasons in progress.standings.items():
         lines.append(f"hosts {standing}: {_counted(reasons)}")
-    lines.append(
-        f"{_ENDINGS.get(progress.ending, 'running')}; all is in {directory}, and the same command goes on with it"
-    )
-    return "\n".join(lines)
+    if "private" in progress.standings.get("given up", {}):
+        lines.append("hosts in private networks are not visited; if they are your own, give --allow-private")
+    ending = _ENDINGS.get(progress.ending, "running")
+    return "\n".join([*lines, f"{ending}; all is in {directory} ({rough_size(progress.disk_bytes)})"])
+
+
+def _cost(progress: Progress) -> str:
+    """Not of a few pages: most of that is the start."""
+    if progress.run_pages < 1_000:
+        return ""
+    return f", {1000 * progress.cpu_seconds / progress.run_pages:.2f} s of CPU per 1,000 pages"

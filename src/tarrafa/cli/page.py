@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from tarrafa.cli.fetch import parse_url
-from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.crawl import CrawlFolder, HostBook, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
@@ -37,9 +37,7 @@ def command(
     """Show a page as it was kept. Works while the crawl runs; a page can be read when it is saved."""
     if headers + body + text + links + as_json > 1:
         raise InputError("--headers, --body, --text, --links and --json exclude each other; give one")
-    configuration = configured(context, {})
-    folder = CrawlFolder(directory)
-    folder.require()
+    folder, configuration = crawl_of(context, directory)
     stored, document, checkpoint = _find(folder, parse_url(url).url)
     page = stored.page
     if headers:
@@ -52,7 +50,7 @@ def command(
         typer.echo(f"{printable(document['title'])}\n\n{document['text']}")
     elif links:
         for row in rows_where(folder.links, LINKS, checkpoint, "source", page.url):
-            typer.echo(printable(f"{row['target']}\t{row['kind']}\t{row['rel']}\t{row['text']}"))
+            typer.echo("\t".join(printable(row[name]) for name in ("target", "kind", "rel", "text")))
     else:
         _show(stored, document, as_json)
 

@@ -8,25 +8,28 @@ from rich.table import Table
 
 from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.crawl import CrawlFolder
 from tarrafa.errors import InputError, WorkError
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
 from tarrafa.verify import Known, Veuniq
 
 EXAMPLES = [
-    ("tarrafa repository stats --dir crawl/repository", "how many URLs, hosts and blocks, and how large"),
-    ("tarrafa repository lookup https://example.org/ --dir crawl/repository", "what is known of a URL"),
-    ("tarrafa repository verify --dir crawl/repository", "check every file and every invariant"),
+    ("tarrafa repository stats --dir crawl", "how many URLs, hosts and blocks, and how large"),
+    ("tarrafa repository lookup https://example.org/ --dir crawl", "what is known of a URL"),
+    ("tarrafa repository verify --dir crawl", "check every file and every invariant"),
 ]
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the repository")]
+Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl, or of its repository")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 
 
 def _open(context: typer.Context, folder: Path) -> Veuniq:
     configured(context, {})
+    given = folder
+    folder = folder if (folder / "manifest.json").is_file() else CrawlFolder(folder).repository
     if not (folder / "manifest.json").is_file():
-        raise InputError(f"{quoted(str(folder))} holds no repository; give the folder of one with --dir")
+        raise InputError(f"{quoted(str(given))} holds no repository; give the folder of a crawl with --dir")
     return Veuniq(folder)
 
 

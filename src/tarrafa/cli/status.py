@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tarrafa.cli.frame import configured, show_json, switch
+from tarrafa.cli.frame import crawl_of, show_json, switch
 from tarrafa.cli.live import line, summary
-from tarrafa.crawl import CrawlFolder, Ending, HostBook, Progress
+from tarrafa.crawl import Ending, HostBook, Progress
 
 EXAMPLES = [
     ("tarrafa status --dir crawl", "how far it is, and whether it runs"),
@@ -21,22 +21,21 @@ def command(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Show how a crawl stands: what it reported last, and what is saved."""
-    configured(context, {})
-    folder = CrawlFolder(directory)
-    folder.require()
+    folder, _ = crawl_of(context, directory)
     book = HostBook(folder.hosts)
     saved, standings = book.checkpoint(), book.standings()
     book.close()
-    told = folder.read_status()
-    told["ending"] = Ending(told.get("ending", Ending.RUNNING))
-    progress = Progress(**{**told, "standings": standings})
     is_running = folder.is_held()
-    if progress.ending is Ending.RUNNING and not is_running:
-        state = "it was stopped in the middle; the same command goes on with it"
-    else:
-        state = "it runs" if is_running else "it does not run"
+    told = {**folder.read_status(), "standings": standings}
+    ending = Ending(told.get("ending", Ending.RUNNING))
+    if ending is Ending.RUNNING and not is_running:
+        # It was killed, so what it reported last may be older than what it saved.
+        ending = Ending.KILLED
+        told |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
+    progress = Progress(**{**told, "ending": ending})
     if as_json:
         show_json({**progress.told(), "running": is_running, "saved_pages": saved.totals["pages"]})
-        return
-    typer.echo(line(progress) if is_running else summary(progress, directory))
-    typer.echo(f"{state}; {saved.totals['pages']:,} pages are saved by checkpoint {saved.number:,}")
+    elif is_running:
+        typer.echo(f"{line(progress)}; {saved.totals['pages']:,} pages are saved")
+    else:
+        typer.echo(summary(progress, directory))

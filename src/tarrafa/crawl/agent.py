@@ -14,7 +14,6 @@ from tarrafa.keep import Kept, pages
 from tarrafa.records import header
 
 REPORT_SECONDS = 1.0
-_LOOK_SECONDS = 10.0  # between two looks at the size of the folder
 _PAUSE_SECONDS = 0.001  # at least, so that whoever else is ready has its turn
 _TAKE_COUNT = 500  # hosts at a time, so that visits do not wait
 
@@ -43,7 +42,7 @@ class Agent:
         self._began_at = parts.clock.monotonic()
         self._began_cpu = cpu_seconds()
         self._reported_at = float("-inf")
-        self._disk_bytes, self._looked_at = 0, float("-inf")
+        self._began_pages = parts.rounds.count("pages")
 
     def stop(self) -> None:
         """Begin no more visits; what is in flight is finished and kept."""
@@ -158,14 +157,13 @@ class Agent:
         totals, counts = self._parts.rounds.totals, self._keeper.counts
         bench = self._parts.bench.counts(now)
         pages_rate, bytes_rate = self._rates.note(now, totals["pages"], totals["bytes"])
-        if now >= self._looked_at + _LOOK_SECONDS or self._ending is not Ending.RUNNING:
-            self._disk_bytes, self._looked_at = self._folder.disk_bytes(), now
         left = None
         if self._limits.pages is not None and pages_rate > 0:
             left = max(0, self._limits.pages - totals["pages"]) / pages_rate
         return Progress(
             ending=self._ending,
             pages=totals["pages"],
+            run_pages=totals["pages"] - self._began_pages,
             bytes=totals["bytes"],
             hosts=totals["hosts"],
             known=counts.known,
@@ -179,7 +177,7 @@ class Agent:
             set_aside=bench.set_aside + self._feeding.asleep_count,
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
-            disk_bytes=self._disk_bytes,
+            disk_bytes=self._parts.rounds.disk_bytes,
             cpu_seconds=cpu_seconds() - self._began_cpu,
             left_seconds=left,
             outcomes=totals.named("outcome"),

@@ -6,12 +6,13 @@ from collections import deque
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.crawl.hosts import Host, Standing
 from tarrafa.crawl.parts import Parts
-from tarrafa.schedule import Ended, GivenUp, SetAside, Traits
+from tarrafa.schedule import Ended, GivenUp, Reason, SetAside, Traits
 from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
 _HUNGRY_COUNT = 1_000
 _TURN_URLS = 10  # as many of a host as the workbench holds
+PAGES = "pages"  # why a host is given up: it has had its share
 _ASLEEP_URLS = 10  # of a host that is left alone for now
 
 
@@ -53,6 +54,9 @@ class Feeding:
         if name in self._asleep_hosts or not self._is_welcome(name):
             return False
         host = self.meet(name)
+        if host.standing == Standing.GIVEN_UP:
+            host.standing, host.reason = Standing.WELCOME, ""
+            self.note(host)
         if host.standing == Standing.ASIDE and host.until > self._parts.clock.now():
             self._parts.supply.take(name, urls[:_ASLEEP_URLS], hints[:_ASLEEP_URLS])
             self.sleep(name, host.until)
@@ -63,10 +67,18 @@ class Feeding:
         return has_new
 
     def _is_welcome(self, name: str) -> bool:
+        if not self._parts.reading.admits(name):
+            return False
         manners, host = self._parts.manners, self._parts.memory.find(name)
         if host is None:
             return manners.hosts is None or self._parts.memory.met_count < manners.hosts
-        return host.standing != Standing.GIVEN_UP and host.pages < manners.host_pages
+        return not self._is_given_up(host) and host.pages < manners.host_pages
+
+    def _is_given_up(self, host: Host) -> bool:
+        """Not for what was only forbidden before: a private network, or more pages of the host."""
+        if host.standing != Standing.GIVEN_UP or host.reason == PAGES:
+            return False
+        return not (host.reason == Reason.PRIVATE and self._parts.manners.allow_private)
 
     def step(self, now: float) -> None:
         self._look()
@@ -93,10 +105,6 @@ class Feeding:
         if name not in self._asleep_hosts:
             self._asleep_hosts.add(name)
             heapq.heappush(self._asleep, (until, name))
-
-    def wake_at(self) -> float | None:
-        """By the wall clock."""
-        return self._asleep[0][0] if self._asleep else None
 
     def hold(self, name: str, now: float) -> None:
         """Off the workbench, until it is free."""

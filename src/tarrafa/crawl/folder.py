@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import is_held, translated
+from tarrafa.disk import Hold, is_held, translated
 from tarrafa.errors import InputError
 from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
@@ -81,12 +81,17 @@ class CrawlFolder:
 
     def is_held(self) -> bool:
         """Whether a process works here."""
-        return self.exists() and is_held(self.repository)
+        return is_held(self.agent)
+
+    def hold(self) -> Hold:
+        """For this process alone, until it is released."""
+        with translated(self.root):
+            self.agent.mkdir(parents=True, exist_ok=True)
+            return Hold(self.agent)
 
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
         """All seeds that the crawl ever had, these included."""
         with translated(self.root):
-            self.agent.mkdir(parents=True, exist_ok=True)
             known = read_seeds(str(self.seeds), self.seeds.read_text().splitlines() if self.seeds.exists() else ())
             seeds = join_seeds([known, Seeds(urls)])
             if seeds.urls != known.urls:

@@ -24,7 +24,7 @@ class Standing(StrEnum):
     """Whether a host is visited."""
 
     WELCOME = ""
-    ASIDE = "aside"  # not before `until`
+    ASIDE = "set aside"  # not visited before `until`
     GIVEN_UP = "given up"
 
 

@@ -21,12 +21,14 @@ class Ending(StrEnum):
     PAGES = "page limit"
     TIME = "time limit"
     STOPPED = "stopped"  # somebody asked for it
+    KILLED = "killed"  # it did not end by itself; told by whoever looks later
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     ending: Ending = Ending.RUNNING
     pages: int = 0
+    run_pages: int = 0  # of these in this run
     bytes: int = 0  # of bodies, as received
     hosts: int = 0  # that were met
     known: int = 0  # URLs, with those that wait to be verified

@@ -104,6 +104,10 @@ class Reading:
         hint = SITEMAP_HINT if is_sitemap else hint_of(self._order.priority(url), depth)
         into.offer(url, hint, bool(source) and host_of(url) != host_of(source))
 
+    def admits(self, host: str) -> bool:
+        """Whether the host is in the scope, which may be another one than when its URLs were found."""
+        return self._scope.admits(host)
+
     def close(self) -> None:
         if self._beside is not None:
             # There is no other way to end one that does not.

@@ -35,6 +35,11 @@ class Robots:
         permission = self._store.permission(host)
         return () if permission is None else permission.rules.usage(url)
 
+    def reason(self, host: str) -> str:
+        """Why nothing is allowed."""
+        answer = self._store.answer(host)
+        return f"robots.txt {answer.reason}" if answer else ""
+
     def ask(self, host: str) -> RobotsRequest:
         return self.follow(first_request(host))
 

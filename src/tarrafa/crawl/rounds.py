@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tarrafa.clock import Clock
+from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.keeper import Keeper, Supplied
 from tarrafa.crawl.memory import HostMemory
@@ -31,12 +32,21 @@ SHORT_SECONDS = 0.2
 # While hosts that wait for their turn have more URLs, there is less hurry.
 SUPPLIED_SECONDS = 2.0
 SHARE = 10
+LOOK_SECONDS = 10.0  # between two looks at the size of the folder
 
 
 class Rounds:
     def __init__(
-        self, keeper: Keeper, archive: Archive, supply: Supply, memory: HostMemory, clock: Clock, every_seconds: float
+        self,
+        folder: CrawlFolder,
+        keeper: Keeper,
+        archive: Archive,
+        supply: Supply,
+        memory: HostMemory,
+        clock: Clock,
+        every_seconds: float,
     ) -> None:
+        self._folder = folder
         self._keeper = keeper
         self._archive = archive
         self._supply = supply
@@ -54,6 +64,7 @@ class Rounds:
         self._ended_at = clock.monotonic()
         self._worked_seconds = 0.0  # by the processor, for the last round
         self._next_block = 0
+        self.disk_bytes, self._looked_at = 0, float("-inf")
 
     @property
     def is_running(self) -> bool:
@@ -123,6 +134,7 @@ class Rounds:
         if self._task is not None:
             await self._task
             self._task = None
+        self._looked_at = float("-inf")
         await self.once()
 
     async def _round(self, is_verifying: bool) -> Supplied | None:
@@ -133,6 +145,9 @@ class Rounds:
         if not self._keeper.is_settled and (is_verifying or self._keeper.pending_count >= VERIFY_DUE):
             supplied = await self._verify()
         self._ended_at = self._clock.monotonic()
+        if self._ended_at >= self._looked_at + LOOK_SECONDS:
+            self._looked_at = self._ended_at
+            self.disk_bytes = await self._in_thread(self._folder.disk_bytes)
         return supplied
 
     async def _save(self) -> None:

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from tarrafa.crawl.feeding import Feeding
+from tarrafa.crawl.feeding import PAGES, Feeding
 from tarrafa.crawl.hosts import Standing
 from tarrafa.crawl.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.reading import Read
 from tarrafa.crawl.robots import Settled
 from tarrafa.keep import Kept, Place
-from tarrafa.obey import Basis, Permission, RobotsRequest, retry_after_seconds
+from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, Permission, RobotsRequest, retry_after_seconds
 from tarrafa.records import Failure, Page, Request
 from tarrafa.schedule import SITEMAP_HINT, Answer, Fate, Visit, depth_of
 from tarrafa.urls import host_name, host_of
@@ -89,18 +89,18 @@ class Visiting:
         return True
 
     def _is_refused(self, visit: Visit, permission: Permission, now: float) -> bool:
-        bench, host = self._parts.bench, self._feeding.meet(visit.host)
+        bench, robots, host = self._parts.bench, self._parts.robots, self._feeding.meet(visit.host)
         refusal = permission.refusal(visit.url)
         if host.pages >= self._parts.manners.host_pages:
             bench.not_made(visit, now, again=True)
             self._feeding.recall(visit.host, now)
-            self._feeding.give_up(visit.host, "pages")
+            self._feeding.give_up(visit.host, PAGES)
         elif refusal is None:
             return False
         elif permission.basis is Basis.UNREACHABLE:
             bench.not_made(visit, now, again=True)
             self._feeding.recall(visit.host, now)
-            self._feeding.set_aside(visit.host, refusal, permission.expires_at)
+            self._feeding.set_aside(visit.host, robots.reason(visit.host), permission.expires_at)
             self._feeding.sleep(visit.host, permission.expires_at)
         else:
             bench.not_made(visit, now, again=False)
@@ -109,7 +109,8 @@ class Visiting:
 
     async def _visit(self, visit: Visit) -> None:
         hint = self._parts.supply.hint(visit.url)
-        got = await self._fetch(visit, any_type=hint == SITEMAP_HINT)
+        is_sitemap = hint == SITEMAP_HINT
+        got = await self._parts.web.fetch(Request(visit.url, address=visit.address, any_type=is_sitemap))
         now = self._parts.clock.monotonic()
         ended = self._parts.bench.ended(visit, now, self._answer(got))
         if ended.fate is Fate.FINAL:
@@ -118,9 +119,6 @@ class Visiting:
             else:
                 self._end(visit.url, got)
         self._feeding.after(visit.host, ended, now)
-
-    async def _fetch(self, visit: Visit, any_type: bool) -> Page | Failure:
-        return await self._parts.web.fetch(Request(visit.url, address=visit.address, any_type=any_type))
 
     def _answer(self, got: Page | Failure) -> Answer:
         if isinstance(got, Failure):
@@ -164,7 +162,8 @@ class Visiting:
 
     async def _ask(self, visit: Visit) -> None:
         """For robots.txt, of the host itself or of one that leads here."""
-        got = await self._fetch(visit, any_type=True)
+        request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
+        got = await self._parts.web.fetch(request)
         now, robots = self._parts.clock.monotonic(), self._parts.robots
         ended = self._parts.bench.ended(visit, now, self._answer(got))
         if ended.fate is Fate.FINAL and robots.is_asked(visit.url):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.verify.contract import Batch, Collected, Extracted
@@ -305,13 +306,15 @@ def host_names(ids: I64) -> list[str]:
     ]
 
 
-def urls_of(pages: Pages) -> list[str]:
+def urls_of(pages: Pages) -> pa.LargeStringArray:
+    """As the batches of a crawl hold them."""
     hosts, places = np.unique(pages.ids, return_inverse=True)
     names = host_names(hosts)
     # Neighbouring numbers have unlike texts, as the pages of a host have that are found one after the other.
     heads = (pages.ids * 31 + pages.numbers * 1_103) % len(HEADS)
     columns = (places.tolist(), heads.tolist(), pages.numbers.tolist())
-    return [f"{names[a]}{HEADS[b]}{number}{TAILS[b & 7]}" for a, b, number in zip(*columns, strict=True)]
+    urls = [f"{names[a]}{HEADS[b]}{number}{TAILS[b & 7]}" for a, b, number in zip(*columns, strict=True)]
+    return pa.array(urls, pa.large_string())
 
 
 def _collected(pages: Pages, number: int) -> Collected:

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.experiment import engines
 from tarrafa.experiment.measure import disk_bytes, measured, rss_bytes
 from tarrafa.experiment.stream import Shape, Stream
 from tarrafa.verify import Batch, Collected, Extracted, Repository
+from tarrafa.verify.keys import texts_of
 
 GROWTH = "growth.csv"
 SETTINGS = "settings.json"
@@ -154,7 +156,7 @@ def joined(batches: list[Batch]) -> Batch:
 def _joined_columns(parts: Sequence[Collected] | Sequence[Extracted]) -> dict[str, Any]:
     names = [each.name for each in fields(parts[0]) if each.name != "urls"]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return {"urls": [url for part in parts for url in part.urls], **columns}
+    return {"urls": pa.concat_arrays([texts_of(part.urls) for part in parts]), **columns}
 
 
 def _progress(cycle: int, rows: list[Row], offered: int, known: int) -> str:

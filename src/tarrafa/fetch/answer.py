@@ -41,11 +41,11 @@ class Answer:
         self._types = types
         self.begin(any_type=False)
 
-    def begin(self, any_type: bool) -> None:
+    def begin(self, any_type: bool, body_limit_bytes: int | None = None) -> None:
         """Forget the page before."""
         self._any_type = any_type
         self._header_room = self._header_limit
-        self._body_room = self._body_limit
+        self._body_room = self._body_limit if body_limit_bytes is None else body_limit_bytes
         self._lines: list[bytes] = []
         self._pieces: list[bytes] = []
         self.headers: Headers = ()

@@ -93,7 +93,7 @@ class CurlTransport:
         name_seconds = self._clock.monotonic() - began
         handle = self._free.pop() if self._free else Handle(self._settings, self._kept)
         try:
-            handle.prepare(url.url, request.headers, request.any_type)
+            handle.prepare(request)
             visits = [Visit(request.url, address, at, name_seconds) for address in addresses or ("",)]
             return await self._try_each(handle, url.name, visits, began + self._fetch.timeout_seconds)
         finally:

@@ -17,7 +17,7 @@ from tarrafa.fetch.answer import Answer
 from tarrafa.fetch.decode import ACCEPTED
 from tarrafa.fetch.kept import Kept
 from tarrafa.fetch.wanted import Types
-from tarrafa.records import Headers
+from tarrafa.records import Headers, Request
 
 # A value that a host gave us and gets back, such as an ETag, must not smuggle in another header.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\r\n\0"), " ")
@@ -73,12 +73,12 @@ class Handle:
         self.curl.setopt(pycurl.WRITEFUNCTION, self.answer.take_body)
         self.curl.setopt(pycurl.PREREQFUNCTION, self.may_ask)
 
-    def prepare(self, url: str, headers: Headers, any_type: bool) -> None:
-        self.answer.begin(any_type)
-        self.curl.setopt(pycurl.URL, url)
-        if headers or self._has_own_headers:
-            self.curl.setopt(pycurl.HTTPHEADER, [*self._lines, *_lines(headers)])
-            self._has_own_headers = bool(headers)
+    def prepare(self, request: Request) -> None:
+        self.answer.begin(request.any_type, request.body_limit_bytes)
+        self.curl.setopt(pycurl.URL, request.url)
+        if request.headers or self._has_own_headers:
+            self.curl.setopt(pycurl.HTTPHEADER, [*self._lines, *_lines(request.headers)])
+            self._has_own_headers = bool(request.headers)
 
     def aim(self, address: str, timeout_seconds: float, is_checking: bool = True, is_fresh: bool = False) -> None:
         """Connect to this address only. With a proxy there is none: it looks up the name and connects by itself."""

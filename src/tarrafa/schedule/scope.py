@@ -80,6 +80,13 @@ class Scope:
         # With fewer slashes no segment comes too often.
         self._few_slashes = len("//") + bounds.repeated_segments
 
+    def admits(self, host: str) -> bool:
+        """Whether a host such as `http://example.org` is in the scope."""
+        try:
+            return self._hosts[host] is None
+        except KeyError:
+            return self._judge_host(host) is None
+
     def judge(self, url: str, depth: int, host_pages: int = 0) -> Refusal | None:
         """None if the URL may be visited. `depth` is links from a seed, `host_pages` what was fetched from its host."""
         bounds = self._bounds

@@ -14,10 +14,14 @@ equal lengths and their order means nothing. URLs are canonical.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+# URLs as Python has them, or as columns have them, which is how a crawl's batches come.
+Urls: TypeAlias = Sequence[str] | pa.LargeStringArray
 
 PRIORITY_MAX = 2**16 - 1
 LINKS_MAX = 2**16 - 1
@@ -27,7 +31,7 @@ LINKS_MAX = 2**16 - 1
 class Collected:
     """URLs whose page was fetched (the papers' L), and what is known of the page (M)."""
 
-    urls: Sequence[str] = ()
+    urls: Urls = ()
     at_seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))  # since 1970
     status: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
     file: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))  # of the archive
@@ -38,7 +42,7 @@ class Collected:
 class Extracted:
     """URLs that were found in pages (the papers' E); a URL may stand here many times."""
 
-    urls: Sequence[str] = ()
+    urls: Urls = ()
     priority: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # a hint; lower first
     links: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # that pointed to it
     outside: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # of these, from other hosts

@@ -103,7 +103,9 @@ class Journal:
         return max(tally.last_end_seconds + delay, tally.retry_seconds) - GRACE_SECONDS
 
     def delay_of(self, host: Host) -> float:
-        """The gap that the host wants between an answer's end and the next request."""
+        """The gap that the host wants between an answer's end and the next request, as far as it can be known."""
+        if not host.crawl_delay_seconds or not self._robots.readable(host):
+            return self._delay_seconds
         return max(self._delay_seconds, host.crawl_delay_seconds)
 
     def _tally(self, origin: str) -> Tally:

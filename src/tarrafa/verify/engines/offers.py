@@ -8,10 +8,11 @@ afterwards, and `found` says which set each belongs to.
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
-from tarrafa.verify.keys import keys_of
+from tarrafa.verify.keys import keys_of, texts_of
 
 Rows = NDArray[np.void]
 U64 = NDArray[np.uint64]
@@ -67,7 +68,8 @@ class Offer(NamedTuple):
 def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
     """Each URL of the batch once."""
     collected, extracted = batch.collected, batch.extracted
-    urls, count = [*collected.urls, *extracted.urls], len(collected.urls)
+    texts = pa.concat_arrays([texts_of(collected.urls), texts_of(extracted.urls)])
+    urls, count = texts.to_pylist(), len(collected.urls)
     visits = np.empty(count, VISIT)
     visits["cycle"] = cycle
     for name in VISIT_NAMES:
@@ -77,7 +79,7 @@ def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
     links, outside = np.concatenate((none, extracted.links)), np.concatenate((none, extracted.outside))
     visit = np.full(len(urls), -1, np.int64)
     visit[:count] = np.arange(count)
-    return distinct(Offer(urls, *keys_of(urls, seed), priority, links, outside, visit, visits))
+    return distinct(Offer(urls, *keys_of(texts, seed), priority, links, outside, visit, visits))
 
 
 def distinct(offer: Offer) -> Offer:
