@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 help:
 	@echo "make install   put the package and what tests need into $(VENV)"
-	@echo "make demo      start a made-up web, fetch its front page, print what is true of it"
+	@echo "make demo      serve a made-up web, crawl all of it, compare with the truth"
 	@echo "make test      make check, then every test"
 	@echo "make check     ruff, ruff format, mypy --strict, import-linter"
 	@echo "make bench     every benchmark at its default size, beside its peers"

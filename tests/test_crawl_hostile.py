@@ -29,7 +29,7 @@ def web() -> Iterator[ServedWeb]:
 def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile") / "crawl"
     # Few pages of each host, for some of them take seconds for each.
-    told = crawled(web, folder, "--depth", "12", "--in-flight", "60", "--host-pages", "15")
+    told = crawled(web, folder, "--depth", "12", "--in-flight", "60", "--host-pages", "8")
     assert told["ending"] == "done"
     return folder
 

@@ -1,38 +1,32 @@
 """`tarrafa demo`: the main job on a made-up web, start to end, in one command."""
 
-from dataclasses import replace
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import uvloop
-from rich.table import Table
 
 from tarrafa import wiring
-from tarrafa.cli.frame import configured, console, option, show_json, switch
+from tarrafa.cli.crawl import crawl
+from tarrafa.cli.frame import configured, option, show_json, switch
+from tarrafa.cli.live import summary
 from tarrafa.configuration import Configuration
+from tarrafa.crawl import CrawlFolder, HostBook, Limits
 from tarrafa.errors import WorkError
-from tarrafa.fetch import decode
-from tarrafa.records import Page, Request
-from tarrafa.simulate.web import open_server
+from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.schedule import Seeds
 
 EXAMPLES = [
-    ("tarrafa demo", "a web of 100 hosts and 5,000 pages"),
-    ("tarrafa demo --hosts 2000 --pages 100000", "a larger one; its truth takes half a minute"),
+    ("tarrafa demo", "a web of 100 hosts and 5,000 pages, crawled in less than a minute"),
+    ("tarrafa demo --hosts 2000 --pages 100000 --dir crawl", "a larger one, kept to be looked at"),
+    ("tarrafa demo --faults usual", "with hosts that are slow, busy, or dead"),
 ]
-
-# What the summary says, in the order and words of the table.
-_FACTS = (
-    ("hosts", "hosts"),
-    ("pages", "pages"),
-    ("urls", "URLs of all kinds"),
-    ("collectable", "pages that a perfect, polite crawl collects"),
-    ("reachable_by_links", "pages that links lead to"),
-    ("reachable_by_sitemap", "pages that only sitemaps lead to"),
-    ("closed_by_robots", "pages closed by robots.txt"),
-    ("copies", "exact copies"),
-    ("near_copies", "near copies"),
-    ("noindex", "pages that ask not to be indexed"),
-)
 
 
 def command(
@@ -41,37 +35,81 @@ def command(
     pages: Annotated[int | None, option("web.pages")] = None,
     rng_seed: Annotated[int | None, option("web.rng_seed")] = None,
     faults: Annotated[str | None, option("web.faults")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder (default: nowhere)")
+    ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Start a made-up web, fetch its front page over a real connection, and print what is true of it."""
-    flags: dict[str, object] = {"web.hosts": hosts, "web.pages": pages, "web.rng_seed": rng_seed, "web.faults": faults}
-    configuration = configured(context, {**flags, "crawl.allow_private": True})
-    page, summary = uvloop.run(_show(configuration))
-    if as_json:
-        show_json({"url": page.url, "status": page.status, "body_bytes": len(page.body), "truth": summary})
-    else:
-        _print(configuration, page, summary)
+    """Serve a made-up web, crawl it politely and completely, and compare with what is true of it."""
+    web: dict[str, object] = {"web.hosts": hosts, "web.pages": pages, "web.rng_seed": rng_seed, "web.faults": faults}
+    # The web is on this machine alone and is our own, so nobody needs to be waited for.
+    own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
+    configuration = configured(context, {**web, **own})
+    wiring.web(configuration)  # what is wrong with it is told before anything is started
+    with tempfile.TemporaryDirectory() as scratch, _served(configuration) as url:
+        folder = CrawlFolder(directory or Path(scratch) / "crawl")
+        if not as_json:
+            section = configuration.web
+            typer.echo(f"a made-up web of {section.hosts:,} hosts and {section.pages:,} pages answers at {url}")
+        progress = crawl(configuration, folder, Seeds((url,)), Limits(), is_quiet=as_json)
+        judged = _judged(url, folder)
+        if as_json:
+            show_json({"url": url, "crawl": progress.told(), **judged})
+        else:
+            typer.echo(summary(progress, folder.root))
+            typer.echo(_verdict(judged))
 
 
-async def _show(configuration: Configuration) -> tuple[Page, dict[str, Any]]:
-    plan, habits = wiring.web(configuration)
-    async with open_server(replace(plan, port=0), habits) as server:
-        outcome = await wiring.transport(configuration).fetch(Request(server.web.front))
-        if not isinstance(outcome, Page):
-            raise WorkError(f"{outcome.url}: {outcome.kind}: {outcome.detail}; run tarrafa demo again with --debug")
-        return outcome, (await server.control.truth()).summary()
+@contextmanager
+def _served(configuration: Configuration) -> Iterator[str]:
+    """The address of the web, in a process of its own."""
+    section = configuration.web
+    flags = {"hosts": section.hosts, "pages": section.pages, "rng-seed": section.rng_seed, "faults": section.faults}
+    options = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "1h", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            if not line:
+                raise WorkError("the made-up web did not start; try tarrafa web to see why")
+            yield json.loads(line)["url"]
+        finally:
+            process.terminate()
 
 
-def _print(configuration: Configuration, page: Page, summary: dict[str, Any]) -> None:
-    decoded = decode(page, configuration.fetch.body_limit_bytes)
-    out = console()
-    out.print(
-        f"fetched {page.url}: status {page.status}, {page.media_type}, {len(decoded.body):,} bytes "
-        f"({len(page.body):,} on the wire) in {page.timings.total_seconds * 1000:.1f} ms"
+def _judged(url: str, folder: CrawlFolder) -> dict[str, Any]:
+    """What the web says of the crawl."""
+    truth, log = _told(f"{url}__truth"), _told(f"{url}__log?entries=0")
+    wanted = {row["url"] for row in truth["urls"] if row["collectable"]}
+    found = wanted & _fetched(folder)
+    return {
+        "truth": truth["summary"],
+        "collectable": len(wanted),
+        "collected": len(found),
+        "missing": sorted(wanted - found)[:10],
+        **{name: log[name] for name in ("requests", "robots_violations", "too_early", "malformed")},
+    }
+
+
+def _told(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - it is ours
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def _fetched(folder: CrawlFolder) -> set[str]:
+    book = HostBook(folder.hosts)
+    checkpoint = book.checkpoint().number
+    book.close()
+    parts = batches(folder.documents, DOCUMENTS, checkpoint, ["url", "outcome"])
+    return {row["url"] for part in parts for row in part.to_pylist() if row["outcome"] == "fetched"}
+
+
+def _verdict(judged: dict[str, Any]) -> str:
+    return (
+        f"the truth: a perfect crawl of this web ends with {judged['collectable']:,} pages; "
+        f"{judged['collected']:,} of them are here\n"
+        f"the web's own log: {judged['requests']:,} requests, {judged['robots_violations']:,} against robots.txt, "
+        f"{judged['too_early']:,} too early, {judged['malformed']:,} malformed"
     )
-    out.print(f"the truth about this web, which follows from the seed {summary['rng_seed']}:")
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(justify="right")
-    for name, words in _FACTS:
-        table.add_row(f"{summary[name]:,}", words)
-    out.print(table)

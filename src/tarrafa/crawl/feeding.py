@@ -72,13 +72,12 @@ class Feeding:
         manners, host = self._parts.manners, self._parts.memory.find(name)
         if host is None:
             return manners.hosts is None or self._parts.memory.met_count < manners.hosts
-        return not self._is_given_up(host) and host.pages < manners.host_pages
-
-    def _is_given_up(self, host: Host) -> bool:
-        """Not for what was only forbidden before: a private network, or more pages of the host."""
-        if host.standing != Standing.GIVEN_UP or host.reason == PAGES:
+        if host.pages >= manners.host_pages:
+            self.give_up(name, PAGES)
             return False
-        return not (host.reason == Reason.PRIVATE and self._parts.manners.allow_private)
+        # What was only forbidden before may be allowed by now: a private network, or more pages of the host.
+        is_forgiven = host.reason == PAGES or (host.reason == Reason.PRIVATE and manners.allow_private)
+        return host.standing != Standing.GIVEN_UP or is_forgiven
 
     def step(self, now: float) -> None:
         self._look()
@@ -144,9 +143,10 @@ class Feeding:
 
     def give_up(self, name: str, reason: str) -> None:
         host = self.meet(name)
-        host.standing, host.reason, host.until = Standing.GIVEN_UP, reason, 0.0
-        self.note(host)
-        self._parts.rounds.gathering.counts["given up"] += 1
+        if host.standing != Standing.GIVEN_UP:
+            host.standing, host.reason, host.until = Standing.GIVEN_UP, reason, 0.0
+            self.note(host)
+            self._parts.rounds.gathering.counts["given up"] += 1
         self._parts.supply.give_up(name)
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> Traits:

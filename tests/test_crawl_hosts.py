@@ -1,0 +1,159 @@
+"""Crawls of hosts that a test scripts by hand: robots.txt elsewhere, answers that ask for patience, private names."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawls import hasty, run
+from servers import Server, Visit
+from tarrafa.crawl import CrawlFolder, HostBook
+
+Answers = Callable[[str], bytes]
+
+
+def answer(body: str = "", status: str = "200 OK", kind: str = "text/html", *headers: str) -> bytes:
+    data = body.encode()
+    lines = [
+        f"HTTP/1.1 {status}",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(data)}",
+        "Connection: close",
+        *headers,
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + data
+
+
+def path_of(request: bytes) -> str:
+    return request.split(b" ", 2)[1].decode()
+
+
+@contextmanager
+def host(answers: Answers, address: str) -> Iterator[Server]:
+    def script(visit: Visit) -> None:
+        visit.send(answers(path_of(visit.request)))
+
+    server = Server(script, address=address)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def asked(server: Server) -> list[str]:
+    return [path_of(request) for request in server.requests]
+
+
+def crawl(folder: Path, *words: str, code: int = 0) -> dict[str, Any]:
+    done = run("--config", str(hasty(folder)), "crawl", "--dir", str(folder / "crawl"), "--json", *words)
+    assert done.returncode == code, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if code == 0 else {"error": done.stderr}
+    return found
+
+
+NOT_FOUND = answer("no", "404 Not Found")
+
+
+@pytest.mark.parametrize("rules", ["User-agent: *\nDisallow: /closed\n", "User-agent: tarrafa\nDisallow: /closed\n"])
+def test_robots_txt_of_a_host_may_stand_with_another(rules: str, tmp_path: Path) -> None:
+    def other(path: str) -> bytes:
+        return answer(rules, kind="text/plain") if path == "/shared.txt" else NOT_FOUND
+
+    with ExitStack() as stack:
+        elsewhere = stack.enter_context(host(other, "127.0.0.3"))
+
+        def first(path: str) -> bytes:
+            if path == "/robots.txt":
+                location = f"Location: http://127.0.0.3:{elsewhere.port}/shared.txt"
+                return answer("", "301 Moved Permanently", "text/html", location)
+            return answer("<a href=/closed/1>no</a><a href=/open>yes</a>")
+
+        server = stack.enter_context(host(first, "127.0.0.2"))
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+    assert asked(server) == ["/robots.txt", "/", "/open"]
+    assert asked(elsewhere) == ["/shared.txt"]
+    assert told["refusals"]["robots"] == 1
+
+
+def test_robots_txt_that_leads_in_circles_allows_everything(tmp_path: Path) -> None:
+    def answers(path: str) -> bytes:
+        if path.startswith("/robots.txt"):
+            return answer("", "302 Found", "text/html", f"Location: {path}x")
+        return answer("<p>page")
+
+    with host(answers, "127.0.0.2") as server:
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+    assert told["pages"] == 1
+    assert len(asked(server)) == 1 + 5 + 1
+
+
+def test_host_without_robots_txt_that_answers_is_set_aside_and_nothing_of_it_is_visited(tmp_path: Path) -> None:
+    with host(lambda _: answer("oops", "500 Internal Server Error"), "127.0.0.2") as server:
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+        assert asked(server) == ["/robots.txt"]
+    assert told["pages"] == 0
+    assert told["standings"] == {"set aside": {"robots.txt http-500": 1}}
+
+
+def test_busy_answers_are_tried_again_and_kept_in_the_end(tmp_path: Path) -> None:
+    def answers(path: str) -> bytes:
+        if path == "/robots.txt":
+            return NOT_FOUND
+        return answer("later", "503 Service Unavailable") if path == "/busy" else answer("<a href=/busy>b</a>")
+
+    with host(answers, "127.0.0.2") as server:
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+    assert asked(server).count("/busy") == 3
+    assert told["outcomes"] == {"failed": 1, "fetched": 1}
+
+
+def test_types_that_are_not_wanted_are_recorded_without_their_body(tmp_path: Path) -> None:
+    def answers(path: str) -> bytes:
+        if path == "/robots.txt":
+            return answer("Sitemap: /s.gz\n", kind="text/plain")
+        if path == "/film":
+            return answer("x" * 300_000, kind="video/mp4")
+        return answer("<a href=/film>f</a>")
+
+    with host(answers, "127.0.0.2") as server:
+        url = f"http://127.0.0.2:{server.port}/"
+        crawl(tmp_path, url)
+        shown = json.loads(run("page", f"{url}film", "--dir", str(tmp_path / "crawl"), "--json").stdout)
+    assert (shown["media_type"], shown["size_bytes"], shown["outcome"]) == ("video/mp4", 0, "fetched")
+
+
+def test_private_host_is_refused_with_a_hint_and_visited_when_that_is_allowed(tmp_path: Path) -> None:
+    with host(lambda path: NOT_FOUND if path == "/robots.txt" else answer("<p>page"), "127.0.0.2") as server:
+        url = f"http://127.0.0.2:{server.port}/"
+        done = run("crawl", url, "--dir", str(tmp_path / "crawl"))
+        assert done.returncode == 0
+        assert "give --allow-private" in done.stdout
+        assert asked(server) == []
+        done = run("crawl", "--dir", str(tmp_path / "crawl"), "--allow-private", "--json")
+        assert json.loads(done.stdout.splitlines()[-1])["pages"] == 1
+
+
+def test_crawl_with_a_public_seed_does_not_go_on_without_a_contact(tmp_path: Path) -> None:
+    """Somebody takes the contact out of the configuration in the middle of a crawl."""
+    CrawlFolder(tmp_path / "crawl").hold().release()
+    CrawlFolder(tmp_path / "crawl").add_seeds(("https://example.org/",))
+    HostBook(CrawlFolder(tmp_path / "crawl").hosts).close()
+    done = run("crawl", "--dir", str(tmp_path / "crawl"), "--user-agent", "Tarrafa/1")
+    assert done.returncode == 2
+    assert "no contact" in done.stderr
+
+
+def test_redirects_are_urls_of_their_own_and_loops_end(tmp_path: Path) -> None:
+    def answers(path: str) -> bytes:
+        if path == "/robots.txt":
+            return NOT_FOUND
+        following = {"/": "/a", "/a": "/b", "/b": "/a"}[path]
+        return answer("", "302 Found", "text/html", f"Location: {following}")
+
+    with host(answers, "127.0.0.2") as server:
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+    assert asked(server) == ["/robots.txt", "/", "/a", "/b"]
+    assert told["outcomes"] == {"redirected": 3}
