@@ -173,7 +173,7 @@ def test_checkpoint_and_hosts_are_committed_together(tmp_path: Path) -> None:
 def test_book_of_another_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "hosts.sqlite"
     book = HostBook(path)
-    book._database.execute("PRAGMA user_version = 7")
+    book._database.write("PRAGMA user_version = 7")
     book.close()
     with pytest.raises(WorkError, match="format 7"):
         HostBook(path)

@@ -6,10 +6,12 @@ virtual machine a fifth of its time was spent on that.
 """
 
 import ctypes
+import gc
 
 import pyarrow as pa
 
 _KEPT_BYTES = 512 * 2**20
+_GC_THRESHOLDS = (50_000, 20, 100)
 # Names of glibc's settings.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
@@ -21,3 +23,9 @@ def keep_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_MMAP_MAX, 0)
         pa.set_memory_pool(pa.system_memory_pool())
+
+
+def collect_seldom() -> None:
+    """Let the collector pass over what is alive by now, and look at the rest seldom: little of ours goes in circles."""
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)

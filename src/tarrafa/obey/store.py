@@ -4,14 +4,12 @@ One table of an SQLite file that is written ahead (WAL): a killed process loses 
 last moments at most, and then a robots.txt is asked for once more.
 """
 
-import sqlite3
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tarrafa.errors import DamagedError, WorkError
+from tarrafa.database import Database
+from tarrafa.errors import DamagedError
 from tarrafa.obey.permission import Basis, Permission, RobotsAnswer, permission_of
 from tarrafa.obey.robots import ROBOTS_MAX_BYTES
 
@@ -20,10 +18,7 @@ MEMORY_BYTES = 64 * 1024 * 1024
 
 # What a permission takes beside its rules: itself, its host's name, its place in the dictionary.
 _ENTRY_BYTES = 400
-_CACHE_KIBIBYTES = 8 * 1024
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_BEGIN = f"""
-BEGIN;
+_TABLES = """
 CREATE TABLE answers (
     host TEXT PRIMARY KEY,
     basis TEXT NOT NULL,
@@ -34,8 +29,6 @@ CREATE TABLE answers (
     failing_since REAL,
     body BLOB
 );
-PRAGMA user_version = {FORMAT};
-COMMIT;
 """
 _REMEDY = "remove it, and every robots.txt is asked for again"
 _COLUMNS = "host, basis, reason, status, fetched_at, expires_at, failing_since, body"
@@ -52,25 +45,7 @@ class RobotsStore:
         self._room_bytes = memory_bytes
         # Filled by put and permission; emptied from its beginning, where those stand that were not used for longest.
         self._permissions: OrderedDict[str, Permission] = OrderedDict()
-        with self._translated():
-            self._database = sqlite3.connect(path, isolation_level=None)
-        try:
-            self._open()
-        except BaseException:
-            self._database.close()
-            raise
-
-    def _open(self) -> None:
-        with self._translated():
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            (version,) = self._database.execute("PRAGMA user_version").fetchone()
-            (is_used,) = self._database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if not is_used:
-                self._database.executescript(_BEGIN)
-            elif version != FORMAT:
-                raise DamagedError(f"{self._path} has format {version}, not {FORMAT}; {_REMEDY}")
+        self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=False)
 
     def permission(self, host: str) -> Permission | None:
         """What the host allows, also when that has expired; None where its robots.txt was never asked for."""
@@ -82,23 +57,20 @@ class RobotsStore:
         return None if answer is None else self._keep(answer)
 
     def answer(self, host: str) -> RobotsAnswer | None:
-        with self._translated():
-            row = self._database.execute(_GET, (host,)).fetchone()
+        rows = self._database.rows(_GET, (host,))
         try:
-            return None if row is None else _answer(*row)
+            return _answer(*rows[0]) if rows else None
         except (ValueError, TypeError, zlib.error) as error:
             raise DamagedError(f"{self._path}: the row of {host} is none of ours ({error}); {_REMEDY}") from error
 
     def put(self, answer: RobotsAnswer) -> Permission:
         packed = None if answer.body is None else zlib.compress(answer.body)
         moments = (answer.fetched_at, answer.expires_at, answer.failing_since)
-        with self._translated():
-            self._database.execute(_PUT, (answer.host, answer.basis, answer.reason, answer.status, *moments, packed))
+        self._database.write(_PUT, (answer.host, answer.basis, answer.reason, answer.status, *moments, packed))
         return self._keep(answer)
 
     def close(self) -> None:
-        with self._translated():
-            self._database.close()
+        self._database.close()
 
     def _keep(self, answer: RobotsAnswer) -> Permission:
         before = self._permissions.pop(answer.host, None)
@@ -107,16 +79,6 @@ class RobotsStore:
         while self._room_bytes < 0 and len(self._permissions) > 1:
             self._room_bytes += _size_bytes(self._permissions.popitem(last=False)[1])
         return permission
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            # Connections that were closed have no code; a code's low byte is its kind.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                raise DamagedError(f"{self._path} is not what was written ({error}); {_REMEDY}") from error
-            raise WorkError(f"{self._path}: {error}; go on when there is room and permission") from error
 
 
 def _size_bytes(permission: Permission | None) -> int:

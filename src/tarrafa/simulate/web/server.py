@@ -6,7 +6,6 @@ the address that was connected to where there is none.
 
 import asyncio
 import contextlib
-import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import WorkError
+from tarrafa.memory import collect_seldom
 from tarrafa.simulate.web.answers import Web
 from tarrafa.simulate.web.connection import Connection
 from tarrafa.simulate.web.control import Control
@@ -21,7 +21,6 @@ from tarrafa.simulate.web.journal import Journal
 from tarrafa.simulate.web.plan import Plan
 
 BACKLOG = 4_096
-GC_THRESHOLDS = (50_000, 20, 100)
 SO_BINDTODEVICE = getattr(socket, "SO_BINDTODEVICE", 25)
 
 
@@ -107,9 +106,7 @@ async def run_server(plan: Plan, habits: Habits, ready: Callable[[Server], None]
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_server(plan, habits) as server:
         ready(server)
-        # What is alive by now stays so: the collector need not look at it again, and seldom at the rest.
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        collect_seldom()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), seconds)
     return server
