@@ -16,10 +16,11 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tarrafa.simulate.web import served_apart
 
 HOSTS_COUNT = 2_000
 LOG_SIZE = 1_000_000
@@ -64,19 +65,6 @@ process = CrawlerProcess({
 process.crawl(Broad)
 process.start()
 """
-
-
-@contextmanager
-def served(*options: str) -> Iterator[str]:
-    """The address of a web in a process of its own."""
-    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "30m", *options]
-    command += ["--log-size", str(LOG_SIZE)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        try:
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
 
 
 def asked(url: str, method: str = "GET") -> dict[str, Any]:
@@ -127,8 +115,8 @@ PEERS = {"scrapy": scrapy}
 
 
 def compare(pages: int, peer_pages: int, peers: Sequence[str]) -> dict[str, Any]:
-    options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)))
-    with served(*options) as url, tempfile.TemporaryDirectory() as name:
+    options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
+    with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
         report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": tarrafa(url, pages, Path(name) / "crawl")}
         ours = report["tarrafa"]["cpu_seconds_per_1000_pages"]
         for peer in peers:
@@ -147,7 +135,8 @@ def is_installed(name: str) -> bool:
 def speedup() -> dict[str, Any]:
     """Pages per second with more and more visits at the same time, where every host is slow."""
     report: dict[str, Any] = {}
-    with served("--hosts", "500", "--pages", "20000", "--faults", "slow") as url, tempfile.TemporaryDirectory() as name:
+    options = ("--hosts", "500", "--pages", "20000", "--faults", "slow")
+    with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
         for count in SPEEDUP_STEPS:
             found = tarrafa(url, SPEEDUP_PAGES, Path(name) / str(count), "--in-flight", str(count))
             report[str(count)] = found["pages_per_second"]

@@ -11,6 +11,7 @@ from typing import Any
 
 from tarrafa.crawl import CrawlFolder, HostBook
 from tarrafa.keep import DOCUMENTS, LINKS, batches
+from tarrafa.simulate.web import served_apart
 
 # Without any delay, and with little patience: nobody waits in a test.
 HASTE = """
@@ -58,13 +59,8 @@ class ServedWeb:
 
 @contextmanager
 def served(*options: str) -> Iterator[ServedWeb]:
-    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "10m", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        try:
-            yield ServedWeb(json.loads(process.stdout.readline())["url"])
-        finally:
-            process.terminate()
+    with served_apart(*options) as url:
+        yield ServedWeb(url)
 
 
 def hasty(folder: Path, text: str = "") -> Path:

@@ -1,7 +1,9 @@
 """Crawls of the made-up web over real sockets, in processes of their own."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import sqlite3
 import subprocess
@@ -217,6 +219,32 @@ def test_second_crawl_of_a_folder_is_refused_and_status_tells(tmp_path: Path) ->
             process.communicate()
         status = run("status", "--dir", str(tmp_path / "crawl"))
         assert "goes on with it" in status.stdout
+
+
+def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [word for word in arguments(web, tmp_path / "crawl", "--pages", "60") if word != "--json"]
+    command = [sys.executable, "-m", "tarrafa", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        shown = b""
+        # A terminal that everybody has left is an error to whoever reads it.
+        with contextlib.suppress(OSError):
+            while data := os.read(ours, 65_536):
+                shown += data
+        os.close(ours)
+        out = process.communicate()[0]
+    for word in (b"outcomes", b"in flight", b"set aside", b"memory, disk", b"Ctrl-C stops"):
+        assert word in shown
+    assert "60 pages" in out
+    assert "the limit of pages is reached" in out
+
+
+def test_elsewhere_a_line_is_told_now_and_then(web: ServedWeb, tmp_path: Path) -> None:
+    words = [word for word in arguments(web, tmp_path / "crawl", "--pages", "60") if word != "--json"]
+    done = run(*words)
+    assert "pages/s" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
 
 
 # Reading back.

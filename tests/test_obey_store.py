@@ -179,7 +179,8 @@ def test_damage_is_told_and_never_taken_for_true(path: Path, damage: Callable[[P
         read()
 
 
-def test_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "nowhere").write_text("a file")
     with pytest.raises(WorkError, match="nowhere"):
         RobotsStore(tmp_path / "nowhere" / "robots.sqlite", TOKEN)
 

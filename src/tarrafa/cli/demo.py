@@ -1,12 +1,8 @@
 """`tarrafa demo`: the main job on a made-up web, start to end, in one command."""
 
 import json
-import subprocess
-import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +14,9 @@ from tarrafa.cli.frame import configured, option, show_json, switch
 from tarrafa.cli.live import summary
 from tarrafa.configuration import Configuration
 from tarrafa.crawl import CrawlFolder, HostBook, Limits
-from tarrafa.errors import WorkError
 from tarrafa.keep import DOCUMENTS, batches
 from tarrafa.schedule import Seeds
+from tarrafa.simulate.web import served_apart
 
 EXAMPLES = [
     ("tarrafa demo", "a web of 100 hosts and 5,000 pages, crawled in less than a minute"),
@@ -46,7 +42,7 @@ def command(
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
     configuration = configured(context, {**web, **own})
     wiring.web(configuration)  # what is wrong with it is told before anything is started
-    with tempfile.TemporaryDirectory() as scratch, _served(configuration) as url:
+    with tempfile.TemporaryDirectory() as scratch, served_apart(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
         if not as_json:
             section = configuration.web
@@ -60,22 +56,10 @@ def command(
             typer.echo(_verdict(judged))
 
 
-@contextmanager
-def _served(configuration: Configuration) -> Iterator[str]:
-    """The address of the web, in a process of its own."""
+def _options(configuration: Configuration) -> list[str]:
     section = configuration.web
     flags = {"hosts": section.hosts, "pages": section.pages, "rng-seed": section.rng_seed, "faults": section.faults}
-    options = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "1h", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            if not line:
-                raise WorkError("the made-up web did not start; try tarrafa web to see why")
-            yield json.loads(line)["url"]
-        finally:
-            process.terminate()
+    return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
 
 
 def _judged(url: str, folder: CrawlFolder) -> dict[str, Any]:

@@ -27,11 +27,14 @@ EXAMPLES = [
     ("tarrafa experiment uniqueness --known 350000000 --hurry --dir growth", "in about an hour"),
     ("tarrafa experiment parameters", "what the sizes of blocks and batches do: a small study, in about a minute"),
     ("tarrafa experiment parameters --known 20000000", "a larger one"),
+    ("tarrafa experiment crawl", "20,000 pages of a made-up web: is the last one as cheap as the first?"),
+    ("tarrafa experiment crawl --pages 300000 --out figures", "a longer crawl, with plots"),
 ]
 
 _KNOWN = 3_000_000
 _KNOWN_STUDIED = 1_000_000
 _KNOWN_STUDIED_MIN = 2_000
+_PAGES = 20_000
 
 
 def cost_model(
@@ -177,4 +180,31 @@ def _effects_table(effects: Any) -> Table:
     return shown
 
 
-COMMANDS = {"cost-model": cost_model, "uniqueness": uniqueness, "parameters": parameters}
+def crawl(
+    context: typer.Context,
+    pages: Annotated[int, typer.Option(min=100, metavar="N", help="pages to crawl")] = _PAGES,
+    hosts: Annotated[int, typer.Option(min=1, metavar="N", help="hosts of the made-up web")] = 2_000,
+    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="write the measurements, the table and plots here")
+    ] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Crawl a made-up web for long, and compare the rate at the end with the rate at the start."""
+    from tarrafa.experiment import plots, steadiness
+
+    configured(context, {})
+    if out is not None:
+        plots.check_installed()
+    with _place(folder) as place:
+        samples = steadiness.watch(pages, hosts, Path(place) / "crawl", _tell)
+    if out is not None:
+        steadiness.write(samples, out)
+    parts = steadiness.parts(samples)
+    if as_json:
+        show_json({"parts": [part._asdict() for part in parts], "verdict": steadiness.verdict(parts)})
+    else:
+        typer.echo(steadiness.page(parts))
+
+
+COMMANDS = {"cost-model": cost_model, "uniqueness": uniqueness, "parameters": parameters, "crawl": crawl}

@@ -1,6 +1,8 @@
-"""The growth of the repository as a picture, PNG and SVG. Needs matplotlib, from the extra `plots`."""
+"""Pictures of experiments, PNG and SVG. Needs matplotlib, from the extra `plots`."""
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +20,27 @@ def check_installed() -> None:
         raise InputError("plots need matplotlib: pip install 'tarrafa[plots]'")
 
 
-def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
+@contextmanager
+def figure_of(folder: Path, name: str, columns: int) -> Iterator[Any]:
+    """Axes side by side to draw on; written as PNG and as SVG when the block has ended."""
     check_installed()
     # A figure of its own, without pyplot: no window system is asked, and nothing is left behind in the process.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context({"svg.hashsalt": "tarrafa"}):
-        figure = Figure(figsize=(11, 4.5), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        figure = Figure(figsize=(5.5 * columns, 4.5), layout="constrained")
+        yield figure.subplots(1, columns)
+        png, svg = (folder / f"{name}.{kind}" for kind in KINDS)
+        figure.savefig(png, dpi=_DOTS_PER_INCH)
+        figure.savefig(svg, metadata={"Date": None})
+
+
+def draw(rows: list[Row], folder: Path) -> None:
+    """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
+    with figure_of(folder, "growth", columns=2) as (left, right):
         _draw_ours(left, rows)
         _draw_beside_papers(right, rows)
-        paths = [folder / f"growth.{kind}" for kind in KINDS]
-        figure.savefig(paths[0], dpi=_DOTS_PER_INCH)
-        figure.savefig(paths[1], metadata={"Date": None})
-    return paths
 
 
 def _draw_ours(axes: Any, rows: list[Row]) -> None:

@@ -17,6 +17,7 @@ sockets.
 """
 
 from tarrafa.simulate.web.answers import Ask, Web
+from tarrafa.simulate.web.apart import served_apart
 from tarrafa.simulate.web.faults import PROFILES, Fault, parse_faults
 from tarrafa.simulate.web.journal import Journal
 from tarrafa.simulate.web.memory import MemoryTransport
@@ -39,4 +40,5 @@ __all__ = [
     "open_server",
     "parse_faults",
     "run_server",
+    "served_apart",
 ]
