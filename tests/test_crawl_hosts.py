@@ -78,6 +78,77 @@ def test_robots_txt_of_a_host_may_stand_with_another(rules: str, tmp_path: Path)
     assert told["refusals"]["robots"] == 1
 
 
+def redirecting(target: str) -> Answers:
+    """A host whose robots.txt is elsewhere."""
+
+    def answers(path: str) -> bytes:
+        if path == "/robots.txt":
+            return answer("", "301 Moved Permanently", "text/html", f"Location: {target}")
+        return answer("<a href=/open>yes</a>")
+
+    return answers
+
+
+def test_robots_txt_that_several_hosts_lead_to_answers_all_of_them(tmp_path: Path) -> None:
+    """As http://x and http://www.x do that both lead to https://www.x, which is crawled too."""
+
+    def other(path: str) -> bytes:
+        return (
+            answer("User-agent: *\nDisallow: /open\n", kind="text/plain") if path == "/robots.txt" else answer("<p>x")
+        )
+
+    with ExitStack() as stack:
+        last = stack.enter_context(host(other, "127.0.0.4"))
+        target = f"http://127.0.0.4:{last.port}/"
+        servers = [stack.enter_context(host(redirecting(f"{target}robots.txt"), f"127.0.0.{n}")) for n in (2, 3, 5, 6)]
+        seeds = [f"http://127.0.0.{n}:{each.port}/" for n, each in zip((2, 3, 5, 6), servers, strict=True)]
+        told = crawl(tmp_path, *seeds, target)
+    assert [asked(each) for each in servers] == [["/robots.txt", "/"]] * 4
+    assert told["pages"] == 5
+    assert told["refusals"]["robots"] == 4
+
+
+@pytest.mark.parametrize("status", ["refused", "503 Service Unavailable", "500 Internal Server Error"])
+def test_robots_txt_that_cannot_be_had_elsewhere_lets_the_crawl_end(status: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        later = answer("later", status, "text/html", "Retry-After: 9999") if status != "refused" else b""
+        elsewhere = stack.enter_context(host(lambda _: later, "127.0.0.3"))
+        port = elsewhere.port if later else 1
+        first = stack.enter_context(host(redirecting(f"http://127.0.0.3:{port}/robots.txt"), "127.0.0.2"))
+        told = crawl(tmp_path, f"http://127.0.0.2:{first.port}/")
+    assert asked(first) == ["/robots.txt"]
+    assert (told["pages"], told["hosts"], told["ending"]) == (0, 1, "done")
+    assert list(told["standings"]) == ["set aside"]
+
+
+def test_many_urls_that_robots_txt_forbids_are_done_with_at_once(tmp_path: Path) -> None:
+    links = "".join(f"<a href=/no/{number}>x</a>" for number in range(900))
+
+    def answers(path: str) -> bytes:
+        return answer("User-agent: *\nDisallow: /no\n", kind="text/plain") if path == "/robots.txt" else answer(links)
+
+    with host(answers, "127.0.0.2") as server:
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+    assert asked(server) == ["/robots.txt", "/"]
+    assert told["outcomes"] == {"fetched": 1, "refused": 900}
+
+
+def test_retry_after_outlives_a_restart(tmp_path: Path) -> None:
+    def answers(path: str) -> bytes:
+        if path == "/robots.txt":
+            return NOT_FOUND
+        if path == "/":
+            return answer("<a href=/1>x</a>")
+        return answer("later", "429 Too Many Requests", "text/html", "Retry-After: 300")
+
+    words = ("--allow-private", "--delay", "0s", "--time", "2s")
+    with host(answers, "127.0.0.2") as server:
+        url = f"http://127.0.0.2:{server.port}/"
+        for _ in range(2):
+            assert run("crawl", url, "--dir", str(tmp_path / "crawl"), *words).returncode == 0
+    assert asked(server) == ["/robots.txt", "/", "/1"]
+
+
 def test_robots_txt_that_leads_in_circles_allows_everything(tmp_path: Path) -> None:
     def answers(path: str) -> bytes:
         if path.startswith("/robots.txt"):
@@ -132,7 +203,7 @@ def test_private_host_is_refused_with_a_hint_and_visited_when_that_is_allowed(tm
         assert done.returncode == 0
         assert "give --allow-private" in done.stdout
         assert asked(server) == []
-        done = run("crawl", "--dir", str(tmp_path / "crawl"), "--allow-private", "--json")
+        done = run("crawl", "--dir", str(tmp_path / "crawl"), "--allow-private", "--delay", "0s", "--json")
         assert json.loads(done.stdout.splitlines()[-1])["pages"] == 1
 
 

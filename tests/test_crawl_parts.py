@@ -1,6 +1,8 @@
 """The parts of an agent, one by one."""
 
 import asyncio
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +16,11 @@ from tarrafa.crawl.hosts import Checkpoint, Host, HostBook, Standing
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.crawl.progress import Rates, cpu_seconds, memory_bytes
-from tarrafa.crawl.reading import BESIDE_BYTES, Reading
+from tarrafa.crawl.reading import BESIDE_BYTES, Read, Reading
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.extract import Options
+from tarrafa.extract import Extract, Format, Options, extract
 from tarrafa.keep import BEGINNING, Kept, Place
 from tarrafa.records import Failure, FailureKind, Page
 from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, depth_of, hint_of, nearer
@@ -67,16 +69,15 @@ def test_hint_sorts_by_priority_then_depth_and_keeps_the_least_depth(priority: i
 # Supply.
 
 
-def test_url_is_taken_once_until_its_block_was_verified() -> None:
+def test_url_is_taken_once_until_the_repository_knows_what_became_of_it() -> None:
     supply = Supply()
     urls = [f"{A}/{number}" for number in range(5)]
     assert supply.take(A, urls, [1] * 5) == 5
     assert supply.take(A, urls, [1] * 5) == 0
     assert supply.give(A, 2) == urls[:2]
-    supply.tell(urls[:2])
-    assert supply.take(A, urls, [1] * 5) == 0
-    assert supply.settling_hosts() == [A]
-    supply.settle(A)
+    assert supply.has(urls[0])
+    supply.forget(urls[:2])
+    assert not supply.has(urls[0])
     assert supply.take(A, urls, [1] * 5) == 2
 
 
@@ -98,7 +99,8 @@ def test_supply_is_bounded_and_what_is_given_up_may_be_taken_again() -> None:
     assert supply.take(B, [f"{B}/"], [7]) == 1
     assert supply.hint(f"{B}/") == 7
     supply.give_up(A)
-    assert supply.hosts() == [B]
+    assert len(supply) == 1
+    assert not supply.is_crowded
 
 
 # Batches.
@@ -196,6 +198,18 @@ def test_memory_of_hosts_forgets_only_what_is_in_the_book(tmp_path: Path) -> Non
 # Reading.
 
 
+def slow_or_not(page: Page, body: bytes, options: Options) -> Extract:
+    """In the other process."""
+    if body.startswith(b"slow"):
+        time.sleep(30)
+    return extract(page, body, options)
+
+
+def deadly(page: Page, body: bytes, options: Options) -> Extract:
+    """In the other process, which ends with it."""
+    os._exit(1)
+
+
 def reading() -> Reading:
     return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), Options(), 5_000_000)
 
@@ -206,9 +220,8 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 
 def gather(body: str, depth: int = 0, *headers: tuple[str, str]) -> Gathering:
     found, reader = Gathering(), reading()
-    reader.gather(
-        found, reader.read(page(body, f"{A}/", *headers)), Kept(BEGINNING, "sha1:X"), depth, ("content-usage: x",)
-    )
+    read = asyncio.run(reader.read(page(body, f"{A}/", *headers)))
+    reader.gather(found, read, Kept(BEGINNING, "sha1:X"), depth, ("content-usage: x",))
     return found
 
 
@@ -242,18 +255,43 @@ def test_sitemaps_come_first_and_what_they_list_is_offered() -> None:
     found, reader = Gathering(), reading()
     body = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>%s/more.xml</loc></sitemap></sitemapindex>"
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
-    reader.gather(found, reader.read(answer), Kept(BEGINNING, ""), 0, ())
+    reader.gather(found, asyncio.run(reader.read(answer)), Kept(BEGINNING, ""), 0, ())
     assert found.found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
 
 
 def test_large_page_is_read_beside_as_it_would_be_here() -> None:
     reader = reading()
     large = page("<title>t</title>" + "<p>word <a href=/1>one</a></p>" * (BESIDE_BYTES // 20))
-    beside = asyncio.run(reader.read_beside(large))
-    assert beside == reader.read(large)
+    beside = asyncio.run(reader.read(large))
+    assert beside.extract == extract(large, large.body)
     assert reader._beside is not None
     reader.close()
     assert reader._beside is None
+
+
+def test_large_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarrafa.crawl.reading.extract", slow_or_not)
+    monkeypatch.setattr("tarrafa.crawl.reading.BESIDE_TIMEOUT_SECONDS", 3.0)
+    filler = "<p>x" * (BESIDE_BYTES // 4)
+    bodies = [f"slow {filler}", *(f"<a href=/{number}>one</a>{filler}" for number in range(4))]
+
+    async def read_all() -> list[Read]:
+        return await asyncio.gather(*(reader.read(page(body)) for body in bodies))
+
+    reader = reading()
+    slow, *others = asyncio.run(read_all())
+    reader.close()
+    assert slow.extract.links == ()
+    assert [[link.target for link in each.extract.links] for each in others] == [[f"{A}/{n}"] for n in range(4)]
+
+
+def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarrafa.crawl.reading.extract", deadly)
+    reader = reading()
+    found = asyncio.run(reader.read(page("<a href=/1>one</a>" + "<p>x" * (BESIDE_BYTES // 4))))
+    reader.close()
+    assert found.extract.format is Format.OTHER
+    assert found.size_bytes > BESIDE_BYTES
 
 
 # Progress.

@@ -44,12 +44,11 @@ def test_url_that_names_a_user_is_refused() -> None:
     assert EVERYWHERE.judge("http://example.org/@user", 0) is None
 
 
-def test_url_length_depth_and_pages_of_a_host_are_bounded() -> None:
+def test_url_length_and_depth_are_bounded() -> None:
     url = "http://example.org/" + "a" * (2_000 - len("http://example.org/"))
-    assert EVERYWHERE.judge(url, depth=30, host_pages=99_999) is None
+    assert EVERYWHERE.judge(url, depth=30) is None
     assert EVERYWHERE.judge(url + "a", 0) is Refusal.LENGTH
     assert EVERYWHERE.judge(url, depth=31) is Refusal.DEPTH
-    assert EVERYWHERE.judge(url, 0, host_pages=100_000) is Refusal.PAGES
 
 
 @pytest.mark.parametrize("path", ["/a/a/a/a", "/a/b/a/b/a/b/a/b", "/x/a/y/a/z/a/w/a?q", "//////"])

@@ -60,7 +60,9 @@ class Database:
         try:
             yield
         except BaseException:
-            self.write("ROLLBACK")
+            # After some errors, such as a full disk, SQLite has done it already.
+            if self._connection.in_transaction:
+                self.write("ROLLBACK")
             raise
         self.write("COMMIT")
 

@@ -88,11 +88,18 @@ def agent(
     return Agent(folder, parts, keeper, limits, report)
 
 
+def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
+    """Whatever texts mean only to a room: what is wrong with them is told before anything is written."""
+    _read(configuration, "fetch.types", Types)
+    _read(configuration, "fetch.proxy", parse_proxy)
+    scope(configuration, seeds)
+
+
 def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
     """Without a contact, hosts of the public web are outside of every scope."""
     section = configuration.crawl
     rule = _read(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
-    bounds = Bounds(section.url_chars, section.depth, section.repeated_segments, section.host_pages)
+    bounds = Bounds(section.url_chars, section.depth, section.repeated_segments)
     if contact(section.user_agent) is not None:
         return Scope(rule, bounds)
     return Scope(lambda name: not is_public_name(name) and rule(name), bounds)
@@ -130,6 +137,7 @@ def manners(configuration: Configuration, limits: Limits) -> Manners:
         host_pages=section.host_pages,
         own_hosts=frozenset(name for name in names if name not in ("", "none")),
         allow_private=section.allow_private,
+        has_contact=contact(section.user_agent) is not None,
     )
 
 

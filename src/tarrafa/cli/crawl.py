@@ -29,8 +29,6 @@ EXAMPLES = [
     ("tarrafa web & tarrafa crawl 127.0.0.1:8800 --allow-private --scope any --delay 0s --dir crawl", "a made-up web"),
 ]
 
-_STOP_NOW = 130
-
 
 def command(
     context: typer.Context,
@@ -101,10 +99,12 @@ def _seeds_of(name: str) -> Seeds:
 
 def crawl(configuration: Configuration, folder: CrawlFolder, given: Seeds, limits: Limits, is_quiet: bool) -> Progress:
     """Run a crawl in this process, to its end."""
+    if folder.root.exists() and not folder.root.is_dir():
+        raise InputError(f"{folder.root} is not a folder; give another with --dir")
     if not given.urls and not folder.exists():
         raise InputError("there is nothing to begin with; give seeds, for example: tarrafa crawl example.org --dir DIR")
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
-    wiring.scope(configuration, given.urls)  # what is wrong with it is told before anything is written
+    wiring.check(configuration, given.urls)
     hold = folder.hold()
     try:
         return _crawl_held(configuration, folder, given, limits, Live(is_quiet))

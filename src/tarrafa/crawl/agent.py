@@ -1,21 +1,24 @@
 """The loop: feed the workbench, begin visits, save and verify, until there is nothing left or a limit is reached."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.folder import CrawlFolder
-from tarrafa.crawl.keeper import Keeper, Supplied
+from tarrafa.crawl.keeper import Keeper
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
 from tarrafa.crawl.visiting import DEPTH, Visiting
+from tarrafa.errors import WorkError
 from tarrafa.keep import Kept, pages
 from tarrafa.records import header
+from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.001  # at least, so that whoever else is ready has its turn
-_TAKE_COUNT = 500  # hosts at a time, so that visits do not wait
+_TAKE_COUNT = 500  # hosts at a time, so that what comes meanwhile is received
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Agent:
                 self._ending = Ending.DONE
                 break
             await self._pause(is_short)
+        self._visiting.check()
         await self._parts.rounds.finish()
         return replace(self._tell(self._parts.clock.monotonic()), standings=self._keeper.standings())
 
@@ -66,10 +70,10 @@ class Agent:
         reading, rounds = self._parts.reading, self._parts.rounds
         for stored in pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
             depth = int(header(stored.fields, DEPTH) or 0)
-            self._visiting.gather(reading.read(stored.page), Kept(stored.place, stored.digest), depth)
+            self._visiting.gather(await reading.read(stored.page), Kept(stored.place, stored.digest), depth)
         for url in seeds:
             reading.offer(rounds.gathering, url, 0)
-        while rounds.has_news:
+        while rounds.has_news and self._ending is Ending.RUNNING:
             await self._take(await rounds.once())
 
     def _step(self, now: float) -> bool:
@@ -115,15 +119,15 @@ class Agent:
 
     async def _look_elsewhere(self) -> bool:
         """Whether another block has something to be visited."""
-        while (supplied := await self._parts.rounds.other_block()) is not None:
+        async for supplied in self._parts.rounds.all_blocks():
             if await self._take(supplied):
                 return True
         return False
 
-    async def _take(self, supplied: Supplied | None) -> bool:
+    async def _take(self, supplied: list[Scheduled]) -> bool:
         """Whether anything of it is new."""
         has_new = False
-        for number, scheduled in enumerate(supplied.hosts if supplied else ()):
+        for number, scheduled in enumerate(supplied):
             has_new |= self._feeding.take(scheduled)
             if number % _TAKE_COUNT == _TAKE_COUNT - 1:
                 await asyncio.sleep(0)
@@ -144,8 +148,10 @@ class Agent:
     def _due_at(self, is_short: bool) -> float:
         parts = self._parts
         due = [self._reported_at + REPORT_SECONDS]
-        if not parts.rounds.is_running:
+        if parts.rounds.gathering and not parts.rounds.is_running:
             due.append(parts.rounds.due_at())
+        if parts.bench.is_hungry:
+            return 0.0
         if is_short:
             wake_at = parts.bench.wake_at()
             due += [] if wake_at is None else [wake_at]
@@ -186,11 +192,12 @@ class Agent:
         )
 
     async def close(self) -> None:
-        for task in (*self._visiting.flying, *self._visiting.resolving):
-            task.cancel()
-        await asyncio.gather(*self._visiting.flying, *self._visiting.resolving, return_exceptions=True)
+        await asyncio.gather(*self._visiting.close(), return_exceptions=True)
         await self._parts.rounds.close()
+        self._parts.web.close()
         self._parts.reading.close()
+        with contextlib.suppress(WorkError):  # it was told already, or what is not flushed is fetched again
+            self._parts.archive.flush()
         self._parts.archive.close()
         self._parts.robots.close()
         self._parts.memory.close()

@@ -1,9 +1,9 @@
 """From the repository's scheduled URLs to hosts on the workbench, with their addresses."""
 
 import heapq
-from collections import deque
 
 from tarrafa.addresses import is_public, parse_address
+from tarrafa.configuration import is_public_name
 from tarrafa.crawl.hosts import Host, Standing
 from tarrafa.crawl.parts import Parts
 from tarrafa.schedule import Ended, GivenUp, Reason, SetAside, Traits
@@ -13,14 +13,16 @@ from tarrafa.verify import Scheduled
 _HUNGRY_COUNT = 1_000
 _TURN_URLS = 10  # as many of a host as the workbench holds
 PAGES = "pages"  # why a host is given up: it has had its share
-_ASLEEP_URLS = 10  # of a host that is left alone for now
+# Hosts that are left alone for now keep a URL here, by which they come back. Of others the repository alone knows.
+_ASLEEP_LIMIT = 20_000
 
 
 class Feeding:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        # Hosts with URLs that are to come to the workbench. Filled by take, free and look, emptied by introduce.
-        self._newcomers: deque[str] = deque()
+        # Hosts with URLs that are to come to the workbench, each once. Filled by take, free, look and step, emptied by
+        # step.
+        self._newcomers: dict[str, None] = {}
         # Hosts that are left alone, and until when by the wall clock: robots.txt cannot be had, or they were set aside
         # before a restart. Filled by sleep, emptied by look.
         self._asleep: list[tuple[float, str]] = []
@@ -57,13 +59,13 @@ class Feeding:
         if host.standing == Standing.GIVEN_UP:
             host.standing, host.reason = Standing.WELCOME, ""
             self.note(host)
-        if host.standing == Standing.ASIDE and host.until > self._parts.clock.now():
-            self._parts.supply.take(name, urls[:_ASLEEP_URLS], hints[:_ASLEEP_URLS])
+        if host.until > self._parts.clock.now():
+            self._parts.supply.take(name, urls[:1], hints[:1])
             self.sleep(name, host.until)
             return False
         has_new = self._parts.supply.take(name, urls, hints) > 0
         if has_new and name not in self._held:
-            self._newcomers.append(name)
+            self._newcomers[name] = None
         return has_new
 
     def _is_welcome(self, name: str) -> bool:
@@ -82,26 +84,35 @@ class Feeding:
     def step(self, now: float) -> None:
         self._look()
         for name in self._parts.bench.hungry(now, _HUNGRY_COUNT):
-            if not self._feed(name, now):
-                self._parts.bench.let_go(name, now)
+            self._feed(name, now)
         while self._newcomers and self._parts.bench.has_room(now):
-            self._feed(self._newcomers.popleft(), now)
+            name = next(iter(self._newcomers))
+            del self._newcomers[name]
+            self._feed(name, now)
 
-    def _feed(self, name: str, now: float) -> bool:
+    def _feed(self, name: str, now: float) -> None:
         supply, bench = self._parts.supply, self._parts.bench
         urls = supply.give(name, _TURN_URLS)
-        if urls:
-            supply.put_back(name, bench.add(name, urls, now))
-        return bool(urls)
+        back = bench.add(name, urls, now)
+        supply.put_back(name, back)
+        if not urls:
+            bench.let_go(name, now)
+        elif len(back) == len(urls) and not bench.has_room(now):
+            self._newcomers[name] = None
 
     def _look(self) -> None:
         while self._asleep and self._asleep[0][0] <= self._parts.clock.now():
             name = heapq.heappop(self._asleep)[1]
             self._asleep_hosts.remove(name)
-            self._newcomers.append(name)
+            self._newcomers[name] = None
 
     def sleep(self, name: str, until: float) -> None:
-        if name not in self._asleep_hosts:
+        """Nothing of the host is visited before that moment of the wall clock."""
+        if name in self._asleep_hosts:
+            return
+        is_known_here = len(self._asleep) < _ASLEEP_LIMIT and not self._parts.supply.is_crowded
+        self._parts.supply.give_up(name, but=1 if is_known_here else 0)
+        if is_known_here:
             self._asleep_hosts.add(name)
             heapq.heappush(self._asleep, (until, name))
 
@@ -113,18 +124,31 @@ class Feeding:
     def free(self, name: str) -> None:
         if name in self._held:
             self._held.remove(name)
-            self._newcomers.append(name)
+            self._newcomers[name] = None
+
+    def may_ask(self, name: str) -> bool:
+        """Whether a host may be asked for the robots.txt of another."""
+        host, is_public = self._parts.memory.find(name), is_public_name(host_name(name))
+        if is_public and not self._parts.manners.has_contact:
+            return False
+        return host is None or (host.standing != Standing.GIVEN_UP and host.until <= self._parts.clock.now())
 
     def recall(self, name: str, now: float) -> None:
         """The host leaves the workbench; its URLs wait here."""
         self._returned(name, self._parts.bench.leave(name, now))
 
     def _returned(self, name: str, urls: tuple[str, ...]) -> None:
-        robots = self._parts.robots
-        asked = [url for url in urls if robots.is_asked(url)]
-        for url in asked:
-            robots.forget(url)
-        self._parts.supply.put_back(name, [url for url in urls if url not in asked])
+        robots, pages = self._parts.robots, []
+        for url in urls:
+            asked = robots.drop(url)
+            if not asked and self._parts.supply.has(url):
+                pages.append(url)
+            # The host itself asks again at its next turn; others have waited for it in vain.
+            for request in asked:
+                if request.host != name:
+                    robots.unreached(request, self._parts.clock.now())
+                    self.free(request.host)
+        self._parts.supply.put_back(name, pages)
 
     def after(self, name: str, ended: Ended, now: float) -> None:
         """What the workbench says when something has ended: URLs handed back, and what becomes of the host."""
@@ -136,14 +160,16 @@ class Feeding:
                 self.give_up(name, reason)
 
     def set_aside(self, name: str, reason: str, until: float) -> None:
-        host = self.meet(name)
-        host.standing, host.reason, host.until = Standing.ASIDE, reason, until
-        self.note(host)
-        self._parts.supply.give_up(name, but=_ASLEEP_URLS)
+        """A host that was only asked for the robots.txt of another is not one of the crawl's."""
+        host = self._parts.memory.find(name)
+        if host is not None:
+            host.standing, host.reason, host.until = Standing.ASIDE, reason, until
+            self.note(host)
+        self._parts.supply.give_up(name, but=0 if self._parts.supply.is_crowded else 1)
 
     def give_up(self, name: str, reason: str) -> None:
-        host = self.meet(name)
-        if host.standing != Standing.GIVEN_UP:
+        host = self._parts.memory.find(name)
+        if host is not None and host.standing != Standing.GIVEN_UP:
             host.standing, host.reason, host.until = Standing.GIVEN_UP, reason, 0.0
             self.note(host)
             self._parts.rounds.gathering.counts["given up"] += 1

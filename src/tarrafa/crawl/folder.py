@@ -92,7 +92,9 @@ class CrawlFolder:
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
         """All seeds that the crawl ever had, these included."""
         with translated(self.root):
-            known = read_seeds(str(self.seeds), self.seeds.read_text().splitlines() if self.seeds.exists() else ())
+            known = read_seeds(
+                str(self.seeds), self.seeds.read_text(errors="replace").splitlines() if self.seeds.exists() else ()
+            )
             seeds = join_seeds([known, Seeds(urls)])
             if seeds.urls != known.urls:
                 self._replace(self.seeds, "".join(f"{url}\n" for url in seeds.urls))
@@ -109,8 +111,12 @@ class CrawlFolder:
 
     def read_status(self) -> dict[str, Any]:
         with translated(self.root):
-            found: dict[str, Any] = json.loads(self.status.read_text()) if self.status.exists() else {}
-        return found
+            text = self.status.read_text() if self.status.exists() else ""
+        # It is not synced, so a loss of power may leave nothing of it.
+        with contextlib.suppress(ValueError):
+            found: dict[str, Any] = json.loads(text)
+            return found
+        return {}
 
     def _replace(self, path: Path, text: str) -> None:
         """Whoever reads meanwhile sees the old text or the new one."""

@@ -20,6 +20,7 @@ class Gathering:
     found: dict[str, list[int]] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)  # about which something is new
     counts: Totals = field(default_factory=Totals)
+    size_bytes: int = 0  # of texts and links, roughly
 
     def __bool__(self) -> bool:
         return bool(self.ended or self.found or self.hosts or self.counts)

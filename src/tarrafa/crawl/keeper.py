@@ -7,13 +7,13 @@
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tarrafa.crawl.batches import Batches
 from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.hosts import Checkpoint, HostBook
 from tarrafa.crawl.totals import Totals
+from tarrafa.errors import DamagedError
 from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, join_segments
 from tarrafa.verify import Bounds, Scheduled, Veuniq
 
@@ -22,13 +22,6 @@ _JOIN_EVERY = 8  # checkpoints
 # Of one block at a time, roughly; and of one of its hosts.
 _SUPPLY_URLS = 200_000
 _SUPPLY_HOST_MIN, _SUPPLY_HOST_MAX = 2, 1_000
-
-
-class Supplied(NamedTuple):
-    """URLs to be visited next, of some blocks."""
-
-    blocks: list[int]
-    hosts: list[Scheduled]
 
 
 def _nothing() -> None:
@@ -44,6 +37,7 @@ class Keeper:
         try:
             self._book = HostBook(folder.hosts)
             self.checkpoint = self._book.checkpoint()
+            self._check()
             self._documents = Documents(folder.documents, self.checkpoint.number)
             self._links = Links(folder.links, self.checkpoint.number)
             self._batches = Batches(folder.batches)
@@ -53,7 +47,14 @@ class Keeper:
             raise
         self.counts = self._repository.counts()
         # URLs in files. Filled by save, emptied by verify.
-        self.pending_count = len(self._batches.read(self._repository.last_batch, self.checkpoint.number).extracted.urls)
+        batch = self._batches.read(self._repository.last_batch, self.checkpoint.number)
+        self.pending_count = len(batch.collected.urls) + len(batch.extracted.urls)
+
+    def _check(self) -> None:
+        """The repository cannot know a batch that no checkpoint has made."""
+        if self._repository.last_batch > self.checkpoint.number:
+            told = f"is older than {self._folder.repository}; restore the whole folder from one copy"
+            raise DamagedError(f"{self._folder.hosts} {told}")
 
     def save(self, gathered: Gathering, end: Place, make_durable: Callable[[], None] = _nothing) -> None:
         """A checkpoint: all that was gathered, and the archive up to `end`."""
@@ -74,7 +75,7 @@ class Keeper:
             join_segments(self._folder.documents, DOCUMENTS, number)
             join_segments(self._folder.links, LINKS, number)
 
-    def verify(self) -> Supplied:
+    def verify(self) -> list[Scheduled]:
         """A cycle, with all batches that are saved; then what the verified block has to be visited."""
         if self._repository.last_batch == self.checkpoint.number:
             self.save(Gathering(), self.checkpoint.end)
@@ -85,16 +86,14 @@ class Keeper:
         self.counts = self._repository.counts()
         return self.supply(self._repository.blocks_verified())
 
-    def supply(self, blocks: list[int]) -> Supplied:
+    def supply(self, blocks: list[int]) -> list[Scheduled]:
+        """What is to be visited next, of blocks for which nothing waits."""
         hosts_count = max(1, self.counts.hosts // self.counts.blocks)
         per_host = min(max(_SUPPLY_URLS // hosts_count, _SUPPLY_HOST_MIN), _SUPPLY_HOST_MAX)
-        return Supplied(blocks, [each for block in blocks for each in self._repository.scheduled(block, per_host)])
+        return [each for block in blocks for each in self._repository.scheduled(block, per_host)]
 
     def blocks(self) -> list[int]:
         return self._repository.blocks()
-
-    def blocks_of(self, hosts: list[str]) -> list[int]:
-        return self._repository.blocks_of(hosts)
 
     @property
     def is_settled(self) -> bool:

@@ -28,6 +28,8 @@ class Web(Protocol):
         """Empty where only a proxy knows."""
         ...
 
+    def close(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Manners:
@@ -38,6 +40,7 @@ class Manners:
     host_pages: int = 100_000
     own_hosts: frozenset[str] = frozenset()  # by name
     allow_private: bool = False
+    has_contact: bool = False  # without one, hosts of the public web are left alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tarrafa.crawl.outcomes import outcome_of
 from tarrafa.extract import Extract, Format, Options, extract
 from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, Kept
-from tarrafa.obey import Directives, is_nofollow, read_directives
+from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
 from tarrafa.records import Page
 from tarrafa.schedule import SITEMAP_HINT, Order, Scope, hint_of, nearer
 from tarrafa.urls import host_of
@@ -20,7 +20,8 @@ from tarrafa.urls import host_of
 # Larger bodies are read in another process: parsing holds the interpreter, and visits would wait.
 BESIDE_BYTES = 200_000
 BESIDE_TIMEOUT_SECONDS = 60.0
-_NO_DIRECTIVES = Directives()
+_TRIES = 2
+_LINK_BYTES = 300  # that one takes in memory, roughly
 
 
 class Read(NamedTuple):
@@ -39,27 +40,33 @@ class Reading:
         self._options = options
         self._body_limit_bytes = body_limit_bytes
         self._beside: ProcessPoolExecutor | None = None  # made for the first large page
+        self._turn = asyncio.Semaphore(1)  # one large page at a time, so that each has the process for itself
 
-    def read(self, page: Page) -> Read:
+    async def read(self, page: Page) -> Read:
+        """Small pages here and now; a large one in another process, and without what it says if that takes too long."""
         decoded = decode(page, self._body_limit_bytes)
         body = b"" if decoded.unknown_coding else decoded.body
-        return Read(page, extract(page, body, self._options), len(decoded.body), decoded.truncated)
-
-    async def read_beside(self, page: Page) -> Read:
-        """As `read`; a large page in another process, and without what it says if that takes too long."""
-        decoded = decode(page, self._body_limit_bytes)
-        if len(decoded.body) < BESIDE_BYTES or decoded.unknown_coding:
-            return self.read(page)
-        found = Extract(page.url, Format.OTHER, base_url=page.url)
-        if self._beside is None:
-            self._beside = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
-        future = asyncio.get_running_loop().run_in_executor(self._beside, extract, page, decoded.body, self._options)
-        try:
-            async with asyncio.timeout(BESIDE_TIMEOUT_SECONDS):
-                found = await future
-        except (TimeoutError, BrokenProcessPool):
-            self.close()
+        if len(body) < BESIDE_BYTES:
+            found = extract(page, body, self._options)
+        else:
+            async with self._turn:
+                found = await self._extract_beside(page, body)
         return Read(page, found, len(decoded.body), decoded.truncated)
+
+    async def _extract_beside(self, page: Page, body: bytes) -> Extract:
+        for _ in range(_TRIES):
+            if self._beside is None:
+                self._beside = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+            work = asyncio.get_running_loop().run_in_executor(self._beside, extract, page, body, self._options)
+            try:
+                async with asyncio.timeout(BESIDE_TIMEOUT_SECONDS):
+                    return await work
+            except TimeoutError:
+                self.close()
+                break
+            except BrokenProcessPool:  # it was killed, by this page or by the system
+                self.close()
+        return Extract(page.url, Format.OTHER, base_url=page.url)
 
     def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
@@ -68,6 +75,7 @@ class Reading:
         into.documents.append(_document(read, kept, directives, usage))
         into.links.append((page.url, page.at, found.links))
         into.end(page.url, page.at, status, kept.place)
+        into.size_bytes += len(found.document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
         into.counts["pages"] += 1
         into.counts["bytes"] += len(page.body)
         into.counts[f"outcome {outcome}"] += 1
@@ -148,7 +156,7 @@ def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, 
 
 
 def _named(directives: Directives) -> tuple[str, ...]:
-    if directives is _NO_DIRECTIVES:
+    if directives is NO_DIRECTIVES:
         return ()
     names = [name for name in ("noindex", "nofollow", "noarchive") if getattr(directives, name)]
     if directives.unavailable_after is not None:

@@ -9,7 +9,6 @@ from tarrafa.obey import (
     Permission,
     RobotsRequest,
     RobotsStore,
-    first_request,
     settle,
 )
 from tarrafa.records import Failure, FailureKind, Page
@@ -23,8 +22,9 @@ class Settled(NamedTuple):
 class Robots:
     def __init__(self, store: RobotsStore) -> None:
         self._store = store
-        # Each robots.txt that is asked for, by its URL. Filled by ask, emptied by answered and forget.
-        self._asked: dict[str, RobotsRequest] = {}
+        # Each robots.txt that is asked for, by its URL, and for which hosts: many may lead to the same one. Filled by
+        # ask, emptied by answered and drop.
+        self._asked: dict[str, list[RobotsRequest]] = {}
 
     def permission(self, host: str, now: float) -> Permission | None:
         """None if it must be asked for first."""
@@ -40,34 +40,30 @@ class Robots:
         answer = self._store.answer(host)
         return f"robots.txt {answer.reason}" if answer else ""
 
-    def ask(self, host: str) -> RobotsRequest:
-        return self.follow(first_request(host))
-
-    def follow(self, request: RobotsRequest) -> RobotsRequest:
-        self._asked[request.url] = request
-        return request
+    def ask(self, request: RobotsRequest) -> None:
+        """Its URL stands on the workbench, or will in a moment."""
+        self._asked.setdefault(request.url, []).append(request)
 
     def is_asked(self, url: str) -> bool:
         return url in self._asked
 
-    def forget(self, url: str) -> None:
-        """It waits for its visit no more; who needs it asks again."""
-        self._asked.pop(url, None)
+    def drop(self, url: str) -> list[RobotsRequest]:
+        """It will not be visited; who asked for it."""
+        return self._asked.pop(url, [])
 
-    def answered(self, url: str, got: Page | Failure, now: float) -> Settled | RobotsRequest:
-        """What the host allows now, or what is to be asked next."""
-        asked = self._asked.pop(url)
+    def answered(self, url: str, got: Page | Failure, now: float) -> list[Settled | RobotsRequest]:
+        """For each that asked: what its host allows now, or what is to be asked next."""
         if isinstance(got, Page):
             got = _decoded(got)
-        follows = settle(asked, got, now, self._store.answer(asked.host))
-        if isinstance(follows, RobotsRequest):
-            return follows
-        return Settled(asked.host, self._store.put(follows))
+        return [self._settled(asked, got, now) for asked in self.drop(url)]
 
-    def unreached(self, request: RobotsRequest, now: float) -> Settled:
+    def _settled(self, asked: RobotsRequest, got: Page | Failure, now: float) -> Settled | RobotsRequest:
+        follows = settle(asked, got, now, self._store.answer(asked.host))
+        return follows if isinstance(follows, RobotsRequest) else Settled(asked.host, self._store.put(follows))
+
+    def unreached(self, asked: RobotsRequest, now: float) -> Settled:
         """A redirect led to a host that cannot be visited."""
-        self._asked[request.url] = request
-        settled = self.answered(request.url, Failure(request.url, FailureKind.UNREACHABLE, "not to be visited"), now)
+        settled = self._settled(asked, Failure(asked.url, FailureKind.UNREACHABLE, "not to be visited"), now)
         assert isinstance(settled, Settled)
         return settled
 

@@ -6,19 +6,22 @@ one at a time.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from tarrafa.clock import Clock
 from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.gathering import Gathering
-from tarrafa.crawl.keeper import Keeper, Supplied
+from tarrafa.crawl.keeper import Keeper
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
+from tarrafa.errors import WorkError
 from tarrafa.keep import Archive
+from tarrafa.verify import Scheduled
 
 T = TypeVar("T")
 
@@ -26,7 +29,7 @@ T = TypeVar("T")
 PAGES_DUE, URLS_DUE, BYTES_DUE = 4_000, 200_000, 64_000_000
 VERIFY_DUE = 1_000_000
 # More is not gathered while a round runs: visits wait.
-PAGES_LIMIT = 5 * PAGES_DUE
+PAGES_LIMIT, URLS_LIMIT, BYTES_LIMIT = 5 * PAGES_DUE, 5 * URLS_DUE, 5 * BYTES_DUE
 # When visits run short, the work of rounds takes a tenth of the time at most, and they are no closer than this.
 SHORT_SECONDS = 0.2
 # While hosts that wait for their turn have more URLs, there is less hurry.
@@ -60,10 +63,10 @@ class Rounds:
         self._totals = keeper.checkpoint.totals
         # URLs whose end was saved but is not in the repository. Filled by checkpoints, emptied by cycles.
         self._told: list[str] = []
-        self._task: asyncio.Task[Supplied | None] | None = None
+        self._task: asyncio.Task[list[Scheduled]] | None = None
         self._ended_at = clock.monotonic()
         self._worked_seconds = 0.0  # by the processor, for the last round
-        self._next_block = 0
+        self.is_torn = False  # a page stands in the archive, and not all of it was gathered
         self.disk_bytes, self._looked_at = 0, float("-inf")
 
     @property
@@ -73,7 +76,7 @@ class Rounds:
     @property
     def is_full(self) -> bool:
         """Whether visits must wait for the disk."""
-        return len(self.gathering.ended) >= PAGES_LIMIT
+        return self._is_beyond(PAGES_LIMIT, URLS_LIMIT, BYTES_LIMIT)
 
     @property
     def totals(self) -> Totals:
@@ -96,7 +99,7 @@ class Rounds:
         if is_short and self.has_news and now >= self.next_at():
             return True
         is_time = bool(self.gathering) and now >= self._ended_at + self._every_seconds
-        return is_time or self._is_much()
+        return is_time or self._is_beyond(PAGES_DUE, URLS_DUE, BYTES_DUE)
 
     def next_at(self) -> float:
         """When a round may begin for visits that run short."""
@@ -107,25 +110,23 @@ class Rounds:
         """When a round is due if nothing more happens."""
         return self._ended_at + self._every_seconds
 
-    def _is_much(self) -> bool:
+    def _is_beyond(self, pages: int, urls: int, size_bytes: int) -> bool:
         gathered = self.gathering
-        return (
-            len(gathered.ended) >= PAGES_DUE or len(gathered.found) >= URLS_DUE or gathered.counts["bytes"] >= BYTES_DUE
-        )
+        return len(gathered.ended) >= pages or len(gathered.found) >= urls or gathered.size_bytes >= size_bytes
 
     def begin(self, is_short: bool, done: Callable[[], None]) -> None:
         """Start a round; `done` is called when `take` has something."""
         self._task = asyncio.create_task(self._round(is_short))
         self._task.add_done_callback(lambda _: done())
 
-    def take(self) -> Supplied | None:
-        """What the last round found to be visited, if it has ended. An error in it is raised here."""
+    def take(self) -> list[Scheduled]:
+        """What the last round found to be visited; nothing while it runs. An error in it is raised here."""
         if self._task is None or not self._task.done():
-            return None
+            return []
         task, self._task = self._task, None
         return task.result()
 
-    async def once(self) -> Supplied | None:
+    async def once(self) -> list[Scheduled]:
         """A round here and now: save everything, verify what was saved."""
         return await self._round(is_verifying=True)
 
@@ -137,11 +138,11 @@ class Rounds:
         self._looked_at = float("-inf")
         await self.once()
 
-    async def _round(self, is_verifying: bool) -> Supplied | None:
+    async def _round(self, is_verifying: bool) -> list[Scheduled]:
         self._worked_seconds = 0.0
         if self.gathering:
             await self._save()
-        supplied = None
+        supplied: list[Scheduled] = []
         if not self._keeper.is_settled and (is_verifying or self._keeper.pending_count >= VERIFY_DUE):
             supplied = await self._verify()
         self._ended_at = self._clock.monotonic()
@@ -151,6 +152,8 @@ class Rounds:
         return supplied
 
     async def _save(self) -> None:
+        if self.is_torn:
+            raise WorkError("a page could not be gathered, so nothing is saved; the archive has it for the next start")
         gathered, self.gathering = self.gathering, Gathering()
         # The loop goes on changing the facts about hosts.
         gathered.hosts = {name: replace(host) for name, host in gathered.hosts.items()}
@@ -160,24 +163,16 @@ class Rounds:
         self._told += [each[0] for each in gathered.ended]
         self._memory.trim(self.gathering.hosts)
 
-    async def _verify(self) -> Supplied:
+    async def _verify(self) -> list[Scheduled]:
         told, self._told = self._told, []
         supplied = await self._in_thread(self._keeper.verify)
-        self._supply.tell(told)
-        hosts = self._supply.settling_hosts()
-        for host, block in zip(hosts, self._keeper.blocks_of(hosts), strict=True):
-            if block in supplied.blocks:
-                self._supply.settle(host)
+        self._supply.forget(told)
         return supplied
 
-    async def other_block(self) -> Supplied | None:
-        """What a block has to be visited that was not read for longest; None when all were read in turn."""
-        blocks = self._keeper.blocks()
-        if self._next_block >= len(blocks):
-            self._next_block = 0
-            return None
-        self._next_block += 1
-        return await self._in_thread(lambda: self._keeper.supply([blocks[self._next_block - 1]]))
+    async def all_blocks(self) -> AsyncIterator[list[Scheduled]]:
+        """What each block has to be visited. Only while nothing waits to be verified: else ended URLs come again."""
+        for block in self._keeper.blocks():
+            yield await self._in_thread(partial(self._keeper.supply, [block]))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         def timed() -> T:

@@ -1,14 +1,12 @@
 """URLs that were taken from the repository to be visited soon.
 
-A URL is taken once. It stays here, waiting or handed out, until the repository knows what became of it; so when a block
-is read again, what is on its way is not taken a second time. URLs that cannot be visited soon are given up again: the
-repository has them.
+A URL is taken once. It stays here, waiting or handed out, until the repository has been told what became of it; so when
+its block is read again, what is on its way is not taken a second time. URLs that cannot be visited soon are given up
+again: the repository has them.
 """
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-
-from tarrafa.urls import host_of
 
 WAITING_LIMIT = 300_000  # URLs, of all hosts
 
@@ -16,14 +14,11 @@ WAITING_LIMIT = 300_000  # URLs, of all hosts
 class Supply:
     def __init__(self, waiting_limit: int = WAITING_LIMIT) -> None:
         self._waiting_limit = waiting_limit
-        # The hint of each URL that is on its way. Filled by take, emptied by settle and give_up.
+        # The hint of each URL that is on its way. Filled by take, emptied by forget and give_up.
         self._hints: dict[str, int] = {}
-        # URLs of each host that were not handed out yet. Filled by take and put_back, emptied by give.
+        # URLs of each host that were not handed out yet. Filled by take and put_back, emptied by give and give_up.
         self._waiting: dict[str, deque[str]] = {}
         self._waiting_count = 0
-        # URLs that the repository was told about, by host, until it has verified the block. Filled by tell, emptied by
-        # settle.
-        self._settling: dict[str, list[str]] = {}
 
     def take(self, host: str, urls: Sequence[str], hints: Sequence[int]) -> int:
         """How many of them were not on their way already."""
@@ -61,26 +56,22 @@ class Supply:
         if not waiting:
             self._waiting.pop(host, None)
 
+    def has(self, url: str) -> bool:
+        """Whether it is on its way."""
+        return url in self._hints
+
     def hint(self, url: str) -> int:
         return self._hints[url]
 
-    def tell(self, urls: Iterable[str]) -> None:
-        """The repository was told what became of these; it knows when it has verified their block."""
+    def forget(self, urls: Iterable[str]) -> None:
+        """The repository knows what became of these."""
         for url in urls:
-            if url in self._hints:
-                self._settling.setdefault(host_of(url), []).append(url)
-
-    def settling_hosts(self) -> list[str]:
-        return list(self._settling)
-
-    def settle(self, host: str) -> None:
-        """The block of this host was verified."""
-        for url in self._settling.pop(host, ()):
             self._hints.pop(url, None)
 
-    def hosts(self) -> list[str]:
-        """Those of which URLs wait."""
-        return list(self._waiting)
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more than half of the room is taken."""
+        return self._waiting_count > self._waiting_limit // 2
 
     def __len__(self) -> int:
         return self._waiting_count

@@ -9,8 +9,9 @@ from tarrafa.crawl.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.reading import Read
 from tarrafa.crawl.robots import Settled
+from tarrafa.errors import WorkError
 from tarrafa.keep import Kept, Place
-from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, Permission, RobotsRequest, retry_after_seconds
+from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, Permission, RobotsRequest, first_request, retry_after_seconds
 from tarrafa.records import Failure, Page, Request
 from tarrafa.schedule import SITEMAP_HINT, Answer, Fate, Visit, depth_of
 from tarrafa.urls import host_name, host_of
@@ -29,6 +30,7 @@ class Visiting:
         self.flying: set[asyncio.Task[None]] = set()
         self.resolving: set[asyncio.Task[None]] = set()
         self._failed: BaseException | None = None
+        self._is_closing = False
 
     @property
     def is_idle(self) -> bool:
@@ -36,8 +38,7 @@ class Visiting:
 
     def step(self, now: float, room: int) -> bool:
         """Begin what may begin, up to `room` visits; whether there could have been more."""
-        if self._failed is not None:
-            raise self._failed
+        self.check()
         limit, bench = self._parts.manners.in_flight, self._parts.bench
         while len(self.resolving) < limit and (name := bench.resolve_next(now)) is not None:
             self._start(self.resolving, self._find_address(name))
@@ -49,16 +50,30 @@ class Visiting:
             room -= self._begin(visit, now)
         return False
 
+    def check(self) -> None:
+        """One failed visit stops the agent, loudly."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> list[asyncio.Task[None]]:
+        """End whatever is under way."""
+        self._is_closing = True
+        tasks = [*self.flying, *self.resolving]
+        for task in tasks:
+            task.cancel()
+        return tasks
+
     def _start(self, group: set[asyncio.Task[None]], work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         group.add(task)
         task.add_done_callback(lambda done: self._landed(group, done))
 
     def _landed(self, group: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
-        """One failed task stops the agent, loudly."""
         group.discard(task)
-        if not task.cancelled() and task.exception() is not None:
+        if not task.cancelled():
             self._failed = self._failed or task.exception()
+        elif not self._is_closing:
+            self._failed = WorkError("a visit was cancelled; start again, nothing is lost")
         self._wake()
 
     async def _find_address(self, host: str) -> None:
@@ -78,14 +93,30 @@ class Visiting:
         if robots.is_asked(visit.url):
             self._start(self.flying, self._ask(visit))
             return True
+        if not self._parts.supply.has(visit.url):
+            # Somebody else asked for the same robots.txt, and has the answer.
+            bench.not_made(visit, now, again=False)
+            return False
         permission = robots.permission(visit.host, self._parts.clock.now())
         if permission is None:
             bench.not_made(visit, now, again=True)
-            bench.add_first(visit.host, robots.ask(visit.host).url, now)
+            self._ask_first(first_request(visit.host), now)
             return False
         if self._is_refused(visit, permission, now):
             return False
         self._start(self.flying, self._visit(visit))
+        return True
+
+    def _ask_first(self, request: RobotsRequest, now: float) -> bool:
+        """Whether it will be asked for. Before its own pages a host asks also for what others wait for already."""
+        bench, robots, host = self._parts.bench, self._parts.robots, host_of(request.url)
+        is_there = robots.is_asked(request.url) and host != request.host
+        if not is_there and not bench.add_first(host, request.url, now):
+            # The host may have as many URLs as it can hold.
+            self._feeding.recall(host, now)
+            if not bench.add_first(host, request.url, now):
+                return False
+        robots.ask(request)
         return True
 
     def _is_refused(self, visit: Visit, permission: Permission, now: float) -> bool:
@@ -111,25 +142,35 @@ class Visiting:
         hint = self._parts.supply.hint(visit.url)
         is_sitemap = hint == SITEMAP_HINT
         got = await self._parts.web.fetch(Request(visit.url, address=visit.address, any_type=is_sitemap))
+        # Read before the host is free: what it has of pages is counted before its next visit.
+        read = await self._parts.reading.read(got) if isinstance(got, Page) else None
         now = self._parts.clock.monotonic()
-        ended = self._parts.bench.ended(visit, now, self._answer(got))
+        ended = self._parts.bench.ended(visit, now, self._answer(visit.host, got))
         if ended.fate is Fate.FINAL:
-            if isinstance(got, Page):
-                self.keep(await self._parts.reading.read_beside(got), depth_of(hint))
-            else:
+            if read is not None:
+                self.keep(read, depth_of(hint))
+            elif isinstance(got, Failure):
                 self._end(visit.url, got)
         self._feeding.after(visit.host, ended, now)
 
-    def _answer(self, got: Page | Failure) -> Answer:
+    def _answer(self, name: str, got: Page | Failure) -> Answer:
         if isinstance(got, Failure):
             return Answer(0, got.kind)
-        retry_after = retry_after_seconds(got, self._parts.clock.now())
+        now = self._parts.clock.now()
+        retry_after = retry_after_seconds(got, now)
+        host = self._parts.memory.find(name) if retry_after else None
+        if host is not None:
+            # The workbench sees to it; this is for after a restart.
+            host.until = now + retry_after
+            self._feeding.note(host)
         return Answer(got.status, None, got.timings.total_seconds, retry_after)
 
     def keep(self, read: Read, depth: int) -> None:
         """A page, into the archive and the gathering at once: between the two nothing is saved."""
+        self._parts.rounds.is_torn = True
         kept = self._parts.archive.append(read.page, self._parts.web.asked, ((DEPTH, str(depth)),))
         self.gather(read, kept, depth)
+        self._parts.rounds.is_torn = False
 
     def gather(self, read: Read, kept: Kept, depth: int) -> None:
         page, gathering = read.page, self._parts.rounds.gathering
@@ -144,7 +185,7 @@ class Visiting:
         host.connect_seconds = times.connect_seconds or host.connect_seconds
         host.total_seconds = times.total_seconds
         if host.standing == Standing.ASIDE:
-            host.standing, host.reason, host.until = Standing.WELCOME, "", 0.0
+            host.standing, host.reason = Standing.WELCOME, ""
         self._feeding.note(host)
 
     def _end(self, url: str, outcome: Failure | None) -> None:
@@ -165,9 +206,10 @@ class Visiting:
         request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
         got = await self._parts.web.fetch(request)
         now, robots = self._parts.clock.monotonic(), self._parts.robots
-        ended = self._parts.bench.ended(visit, now, self._answer(got))
-        if ended.fate is Fate.FINAL and robots.is_asked(visit.url):
-            self._follow(robots.answered(visit.url, got, self._parts.clock.now()), now)
+        ended = self._parts.bench.ended(visit, now, self._answer(visit.host, got))
+        if ended.fate is Fate.FINAL:
+            for follows in robots.answered(visit.url, got, self._parts.clock.now()):
+                self._follow(follows, now)
         self._feeding.after(visit.host, ended, now)
 
     def _follow(self, follows: Settled | RobotsRequest, now: float) -> None:
@@ -175,8 +217,8 @@ class Visiting:
             other = host_of(follows.url)
             if other != follows.host:
                 self._feeding.hold(follows.host, now)
-            if self._parts.bench.add_first(other, follows.url, now):
-                self._parts.robots.follow(follows)
+            may_ask = other == follows.host or self._feeding.may_ask(other)
+            if may_ask and self._ask_first(follows, now):
                 return
             follows = self._parts.robots.unreached(follows, self._parts.clock.now())
         host, permission = follows

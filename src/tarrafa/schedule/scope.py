@@ -24,7 +24,6 @@ class Refusal(StrEnum):
     LENGTH = "length"
     DEPTH = "depth"  # too many links from a seed
     REPETITION = "repetition"  # a segment of its path comes too often
-    PAGES = "pages"  # the host has had its share
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,6 @@ class Bounds:
     url_chars: int = 2_000
     depth: int = 30  # links from a seed
     repeated_segments: int = 3  # how often the same segment may stand in a path
-    host_pages: int = 100_000  # fetched from one host
 
 
 # Whether a host of that name is in the scope.
@@ -87,8 +85,8 @@ class Scope:
         except KeyError:
             return self._judge_host(host) is None
 
-    def judge(self, url: str, depth: int, host_pages: int = 0) -> Refusal | None:
-        """None if the URL may be visited. `depth` is links from a seed, `host_pages` what was fetched from its host."""
+    def judge(self, url: str, depth: int) -> Refusal | None:
+        """None if the URL may be visited. `depth` is links from a seed."""
         bounds = self._bounds
         if len(url) > bounds.url_chars:
             return Refusal.LENGTH
@@ -101,8 +99,6 @@ class Scope:
             return refusal
         if depth > bounds.depth:
             return Refusal.DEPTH
-        if host_pages >= bounds.host_pages:
-            return Refusal.PAGES
         if url.count("/") > self._few_slashes and self._repeats(url):
             return Refusal.REPETITION
         return None

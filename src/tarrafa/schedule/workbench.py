@@ -267,10 +267,18 @@ class Workbench:
         return urls
 
     def let_go(self, name: str, now: float) -> None:
-        """The host goes if it has no URLs; else it stays."""
+        """The host goes if it has no URLs, also one that was set aside and may come back; else it stays."""
+        now = self._tick(now)
         host = self._roster.hosts.get(name)
-        if host is not None and host.state is State.IDLE:
+        if host is None:
+            return
+        if host.state is State.IDLE or (host.state is State.ASIDE and host.ready_at <= now):
             self.leave(name, now)
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether `hungry` would name anybody now."""
+        return bool(self._roster.hungry)
 
     def has_room(self, now: float) -> bool:
         """Whether a host that is not here could come."""

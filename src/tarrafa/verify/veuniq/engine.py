@@ -10,7 +10,7 @@ A cycle, in order; until the manifest is renamed nothing has happened, and after
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import Hold, sync_folder, translated
 from tarrafa.errors import DamagedError, InputError, WorkError
-from tarrafa.urls import host_hash
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
 from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Bounds, Change
@@ -198,12 +197,6 @@ class Veuniq:
     def blocks_verified(self) -> list[int]:
         """The block of the last cycle; if it was split then, its parts."""
         return [block.number for block in self._state.blocks if block.since == self._state.cycle]
-
-    def blocks_of(self, hosts: Sequence[str]) -> list[int]:
-        """The number of each host's block."""
-        hashes = np.array([host_hash(host, self._state.seed) for host in hosts], np.uint64)
-        places = np.searchsorted(self._state.firsts(), hashes, side="right") - 1
-        return [self._state.blocks[place].number for place in places]
 
     def urls(self) -> Iterator[Known]:
         """Everything that is known, block by block."""
