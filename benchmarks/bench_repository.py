@@ -15,7 +15,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.experiment import engines
@@ -30,8 +30,15 @@ CYCLES = 4
 CYCLE_URLS = 1_000_000
 DEFAULT_ENGINES = "veuniq,drum"
 # More than engines were seen to take, so that a full disk does not end a long run.
-DISK_BYTES_PER_URL = {"lmdb": 700}
+DISK_BYTES_PER_URL = {"lmdb": 700, "veuniq": 60, "rocksdb": 120}
 DISK_BYTES_PER_URL_OTHERS = 200
+
+
+@runtime_checkable
+class Restful(Protocol):
+    """An engine that works beside, and tells when it has done with it."""
+
+    def rest(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -45,7 +52,7 @@ class Contestant:
 
     def run(self, batch: Batch, others_bytes: int, counted: bool) -> None:
         before_bytes = rss_bytes()
-        cost = measured(lambda: self.repository.cycle(batch))
+        cost = measured(lambda: cycle_and_rest(self.repository, batch))
         self.peak_bytes = max(self.peak_bytes, before_bytes + cost.peak_bytes - others_bytes)
         self.held_bytes = max(0, self.held_bytes + cost.held_bytes)
         if counted:
@@ -66,6 +73,13 @@ class Contestant:
             "wall_seconds_mean": round(statistics.fmean(cost.wall_seconds for cost in self.costs), 3),
             "cycles": count,
         }
+
+
+def cycle_and_rest(repository: Repository, batch: Batch) -> None:
+    """With what an engine does beside because of the cycle; else the next engine would pay for it."""
+    repository.cycle(batch)
+    if isinstance(repository, Restful):
+        repository.rest()
 
 
 def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ HASTE = """
 [crawl]
 scope = "any"
 allow_private = true
-host_pages = 600
 [politeness]
 delay = "0s"
 address_delay = "0s"

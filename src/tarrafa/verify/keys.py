@@ -17,7 +17,7 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 # Rows that are worked on together: few enough that their columns stay in the processor's cache.
-STEP = 8_192
+STEP = 16_384
 PAD = b"\0" * 8
 
 _P1, _P2, _P3, _P4, _P5 = (
@@ -98,11 +98,14 @@ def edges_of(texts: pa.LargeStringArray) -> I64:
 
 
 def _words(text: NDArray[np.uint8], at: I64, count: int) -> U64:
-    """For each place of the text the words of eight bytes that stand there: a row for the first ones, and so on."""
+    """For each place of the text the words of eight bytes that stand there: a row for the first ones, and so on.
+
+    Rows lie across in memory: each is read once, which is cheaper than putting them in order before.
+    """
     size = 8 * count
     # As one value of that size, a piece is copied by a single move.
     pieces = np.lib.stride_tricks.as_strided(text[:size].view(f"V{size}"), (len(text) - size + 1,), (1,))
-    return np.ascontiguousarray(pieces[at].view("<u8").reshape(-1, count).T)
+    return pieces[at].view("<u8").reshape(-1, count).T
 
 
 def _third_slashes(text: NDArray[np.uint8], starts: I64) -> I64:

@@ -3,6 +3,7 @@
 Set up as its manual asks for point look-ups: Bloom filters of ten bits a key, a cache of blocks, larger buffers.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +17,21 @@ from tarrafa.verify.engines.points import Points
 _CACHE_BYTES = 256 * 2**20
 _BUFFER_BYTES = 64 * 2**20
 _BITS_PER_KEY = 10
+_LOOK_SECONDS = 0.01
+# What RocksDB calls the work that it does beside, and that which is about to begin.
+_BACKGROUND = ("num-running-compactions", "num-running-flushes", "compaction-pending", "mem-table-flush-pending")
 
 
 class Rocksdb(Points):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _Runs, Foreign("runs", _RocksdbError, _is_damage))
+
+    def rest(self) -> None:
+        """Wait until nothing is merged in the background: so whoever measures knows whose work it was."""
+        runs = self._home.pairs
+        assert isinstance(runs, _Runs)
+        while runs.is_merging():
+            time.sleep(_LOOK_SECONDS)
 
 
 class _RocksdbError(Exception):
@@ -68,6 +79,9 @@ class _Runs:
                 yield runs.key(), runs.value()
                 runs.next()
             runs.status()
+
+    def is_merging(self) -> bool:
+        return any(self._database.property_int_value(f"rocksdb.{name}") for name in _BACKGROUND)
 
     def close(self) -> None:
         """What could not be merged is in the log of writes, where the next start finds it."""
