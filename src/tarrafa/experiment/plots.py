@@ -3,15 +3,17 @@
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tarrafa.errors import InputError
 from tarrafa.experiment.papers import MARKS, MILLION, TABLE_3, TABLE_4_3
-from tarrafa.experiment.uniqueness import Row, curve
+from tarrafa.experiment.uniqueness import Curve, Row, curve
 
 KINDS = ("png", "svg")
 _DOTS_PER_INCH = 120
+_GAP_MILLIONS = 2.0  # more than any usual cycle adds
 _COLOURS = {"veuniq": "tab:blue", "drum": "tab:orange"}
 
 
@@ -48,8 +50,7 @@ def _draw_ours(axes: Any, rows: list[Row]) -> None:
         mine = [row for row in rows if row.engine == engine and row.cpu_seconds is not None]
         millions = [row.known / MILLION for row in mine]
         axes.plot(millions, [row.cpu_seconds for row in mine], ".", markersize=2, alpha=0.3, color=_COLOURS.get(engine))
-        median = curve(rows, engine, wall=False)
-        axes.plot([known / MILLION for known in median.known], median.seconds, label=engine, color=_COLOURS.get(engine))
+        axes.plot(*_outline(curve(rows, engine, wall=False)), label=engine, color=_COLOURS.get(engine))
     axes.set(title="Each cycle, and the median of the last ones", ylabel="CPU-seconds", xlabel="known URLs (millions)")
     axes.set_ylim(bottom=0)
     axes.legend()
@@ -57,11 +58,19 @@ def _draw_ours(axes: Any, rows: list[Row]) -> None:
 
 def _draw_beside_papers(axes: Any, rows: list[Row]) -> None:
     for engine in dict.fromkeys(row.engine for row in rows):
-        ours = curve(rows, engine)
-        axes.plot([known / MILLION for known in ours.known], ours.seconds, label=engine, color=_COLOURS.get(engine))
+        axes.plot(*_outline(curve(rows, engine)), label=engine, color=_COLOURS.get(engine))
     for engine in TABLE_3:
         colour = _COLOURS[engine]
         axes.plot(MARKS, TABLE_3[engine], "--", label=f"{engine}, Table 3", color=colour)
         axes.plot(MARKS, TABLE_4_3[engine], ":", label=f"{engine}, Table 4.3", color=colour)
     axes.set(title="Beside the papers", ylabel="seconds", xlabel="known URLs (millions)", yscale="log")
-    axes.legend(fontsize="small", loc="center right")
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _outline(median: Curve) -> tuple[list[float], list[float]]:
+    """Of a run in a hurry only where usual cycles ended: between, nothing was measured."""
+    known, seconds = median.known, median.seconds
+    steps = [(after - before) / MILLION for before, after in pairwise(known)]
+    ends = [place for place, step in enumerate(steps) if step > _GAP_MILLIONS]
+    kept = [*ends, len(known) - 1] if ends else range(len(known))
+    return [known[place] / MILLION for place in kept], [seconds[place] for place in kept]

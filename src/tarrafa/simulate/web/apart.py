@@ -13,9 +13,9 @@ from tarrafa.errors import WorkError
 def served_apart(*options: str) -> Iterator[str]:
     """The web of `tarrafa web` with these options, on a free port, while the block runs; the address of its front page.
 
-    It ends by itself after a day, should nobody be there to end it.
+    It ends by itself after three hours, should nobody be there to end it.
     """
-    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "1d", *options]
+    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "3h", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
         assert process.stdout is not None
         try:
