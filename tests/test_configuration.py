@@ -19,6 +19,7 @@ from tarrafa.configuration import (
 from tarrafa.configuration.kinds import Choice, Duration, Number, Size, Switch, Whole
 from tarrafa.configuration.load import FILE_LIMIT_BYTES
 from tarrafa.errors import ConfigurationError
+from tarrafa.units import parse_duration, parse_size
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +120,11 @@ def test_whole_number_is_good_for_a_number() -> None:
         ('crawl.user_agent = "é"', 1, '[crawl] user_agent: "é" must be visible ASCII characters, at least one'),
         ('crawl.user_agent = "a\\nb"', 1, '[crawl] user_agent: "a\\nb" must be visible ASCII characters, at least one'),
         ("\n[fetsh]\nx = 1", 2, 'unknown section "fetsh"; did you mean [fetch]?'),
-        ("[zzz]", 1, 'unknown section "zzz"; known are [crawl], [fetch], [web], [log]'),
+        (
+            "[zzz]",
+            1,
+            'unknown section "zzz"; known are [crawl], [politeness], [fetch], [extract], [keep], [web], [log]',
+        ),
         ("hosts = 3", 1, '"hosts" stands outside a section; did you mean [web] hosts?'),
         ("fetch = 3", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
         ("[[fetch]]", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
@@ -200,10 +205,11 @@ def test_any_text_loads_or_is_refused_in_printable_lines(text: str) -> None:
 
 def values_of(key: Key) -> st.SearchStrategy[Any]:
     match key.kind:
-        case Duration():
-            return st.integers(1, 3_600_000).map(lambda count: f"{count}ms")
-        case Size():
-            return st.integers(1024, 262_144).map(lambda count: f"{count}B")
+        case Duration(least, most):
+            shortest, longest = (round(parse_duration(each) * 1_000) for each in (least, most))
+            return st.integers(shortest, longest).map(lambda count: f"{count}ms")
+        case Size(least, most):
+            return st.integers(parse_size(least), parse_size(most)).map(lambda count: f"{count}B")
         case Whole(least, most):
             return st.integers(least, most)
         case Number(least, most):

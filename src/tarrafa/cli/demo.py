@@ -52,7 +52,7 @@ def command(
         if as_json:
             show_json({"url": url, "crawl": progress.told(), **judged})
         else:
-            typer.echo(summary(progress, folder.root))
+            typer.echo(summary(progress, directory))
             typer.echo(_verdict(judged))
 
 

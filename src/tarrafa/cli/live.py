@@ -95,7 +95,7 @@ def _number(count: int, what: str) -> str:
     return f"{count:,} {what}" if count != 1 else f"1 {what.removesuffix('s')}"
 
 
-def summary(progress: Progress, directory: Path) -> str:
+def summary(progress: Progress, directory: Path | None) -> str:
     """What is told at the end, and later by `tarrafa status`."""
     lines = [
         f"{_number(progress.pages, 'pages')} ({rough_size(progress.bytes)}) of {_number(progress.hosts, 'hosts')}, "
@@ -110,7 +110,9 @@ def summary(progress: Progress, directory: Path) -> str:
     if "private" in progress.standings.get("given up", {}):
         lines.append("hosts in private networks are not visited; if they are your own, give --allow-private")
     ending = _ENDINGS.get(progress.ending, "running")
-    return "\n".join([*lines, f"{ending}; all is in {directory} ({rough_size(progress.disk_bytes)})"])
+    size = rough_size(progress.disk_bytes)
+    where = f"all is in {directory} ({size})" if directory else f"{size} on disk, not kept; give --dir to look at it"
+    return "\n".join([*lines, f"{ending}; {where}"])
 
 
 def _cost(progress: Progress) -> str:

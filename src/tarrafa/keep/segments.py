@@ -26,7 +26,7 @@ from tarrafa.errors import DamagedError, WorkError
 _NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
 _VERSION_KEY = b"tarrafa"
 JOIN_COUNT = 8  # segments that become one
-JOINED_LIMIT_BYTES = 1 << 29  # a segment grows no further
+JOINED_LIMIT_BYTES = 1 << 27  # a segment grows no further: each join writes all of it again
 _LISTING_TRIES = 5
 _ZSTD_LEVEL = 3  # a third smaller than level 1 for a quarter more time
 _GROUP_ROWS = 100_000
