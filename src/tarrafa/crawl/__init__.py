@@ -14,7 +14,7 @@ In: seeds, and a folder. Out: the folder, with archive, documents, links and rep
 
 Two threads: the loop owns workbench, transport, robots, archive and what is being gathered; the keeper owns documents,
 links, batches, hosts on disk and the repository. The loop hands over a whole `Gathering` and goes on with a new one, so
-fetching never waits for the disk.
+fetching waits for the disk only when the keeper falls far behind, and at the end of each file of the archive.
 
 Whatever moment the process is killed, the archive is the journal: pages after the last checkpoint are read back from
 there and gathered again, instead of being fetched again. Recovery is the normal start.

@@ -31,7 +31,7 @@ class Progress:
     run_pages: int = 0  # of these in this run
     bytes: int = 0  # of bodies, as received
     hosts: int = 0  # that were met
-    known: int = 0  # URLs, with those that wait to be verified
+    known: int = 0  # URLs, as of the last cycle of the repository
     fresh: int = 0  # of these not visited yet
     seconds: float = 0.0  # of this run
     pages_per_second: float = 0.0  # lately
