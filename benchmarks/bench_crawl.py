@@ -5,7 +5,7 @@ robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also ver
 documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises. Times are those of the
 crawler's processes, start included.
 
-With --speedup, hosts are slow, and the same crawl is run with 10 to 100 visits at the same time.
+With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time.
 """
 
 import argparse
@@ -26,6 +26,7 @@ HOSTS_COUNT = 2_000
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_PAGES = 1_000
+LATENCY = "500ms"
 
 SPIDER = """
 import json, sys
@@ -135,7 +136,7 @@ def is_installed(name: str) -> bool:
 def speedup() -> dict[str, Any]:
     """Pages per second with more and more visits at the same time, where every host is slow."""
     report: dict[str, Any] = {}
-    options = ("--hosts", "500", "--pages", "20000", "--faults", "slow")
+    options = ("--hosts", "500", "--pages", "20000", "--latency", LATENCY)
     with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
         for count in SPEEDUP_STEPS:
             found = tarrafa(url, SPEEDUP_PAGES, Path(name) / str(count), "--in-flight", str(count))

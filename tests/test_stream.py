@@ -11,7 +11,7 @@ from tarrafa.verify import Batch
 from tarrafa.verify.keys import keys_of, texts_of
 
 # All fingerprints of batch 29 of SMALL, combined.
-GOLDEN = 13_068_301_690_493_105_726
+GOLDEN = 1_130_403_367_168_173_855
 SMALL = Shape(collected_count=500, extracted_count=4_500, region_rows=10_000, first_hosts_count=60)
 
 

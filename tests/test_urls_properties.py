@@ -110,13 +110,6 @@ def test_4_parts_make_up_the_whole(text: str) -> None:
         assert urls.level(parts.url) >= 10
 
 
-@steady
-@given(st.integers(0, 2**64 - 1), st.integers(1, 2**20))
-def test_4_every_host_has_one_block_of_n(host_hash: int, n: int) -> None:
-    assert 0 <= urls.block_of(host_hash, n) < n
-    assert urls.block_of(host_hash, 2 * n) // 2 == urls.block_of(host_hash, n)
-
-
 @dataclass
 class StrictServer:
     """Answers 204 to a well-formed request; what is malformed is kept with its reason, and answered 400."""

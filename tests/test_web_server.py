@@ -404,7 +404,12 @@ def slow_web(hosts: int = 2) -> Plan:
     return Plan(hosts=hosts, pages=60, faults=frozenset({Fault.SLOW}))
 
 
-def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("plan", "habits"), [(slow_web(), Habits()), (Plan(hosts=2, pages=60), Habits(latency_seconds=1))]
+)
+def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(
+    serve: Serve, plan: Plan, habits: Habits
+) -> None:
     clock = VirtualClock()
 
     async def story(server: Server) -> None:
@@ -420,7 +425,7 @@ def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(serve: S
             await clock.advance(1)
             assert (await wire.answer()).status in (200, 404)
 
-    serve(story, slow_web(), clock=clock)
+    serve(story, plan, habits, clock)
 
 
 def test_visitor_who_leaves_during_an_answer_is_forgotten(serve: Serve) -> None:

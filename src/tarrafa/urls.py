@@ -283,11 +283,5 @@ def host_hash(host: str, seed: int = 0) -> int:
 
 
 def fingerprint(url: str, seed: int = 0) -> int:
-    """64 bits of a URL: its path and query, hashed with the host's hash as seed."""
-    host, rest = _cut(url)
-    return xxhash.xxh64_intdigest(rest.encode(), host_hash(host, seed))
-
-
-def block_of(host_hash: int, n: int) -> int:
-    """Which of `n` blocks a host belongs to. Doubling `n` splits every block in two and moves nothing else."""
-    return ((host_hash >> 32) * n) >> 32
+    """64 bits of a URL."""
+    return xxhash.xxh64_intdigest(url.encode(), seed)

@@ -173,7 +173,7 @@ def web(configuration: Configuration) -> tuple[Plan, Habits]:
         names=section.names,
         faults=_read(configuration, "web.faults", parse_faults),
     )
-    return plan, Habits(section.speed, section.delay_seconds, section.log_size)
+    return plan, Habits(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)
 
 
 def _read(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

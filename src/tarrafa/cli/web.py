@@ -32,6 +32,7 @@ def command(
     speed: Annotated[float | None, option("web.speed")] = None,
     delay: Annotated[str | None, option("web.delay")] = None,
     log_size: Annotated[int | None, option("web.log_size")] = None,
+    latency: Annotated[str | None, option("web.latency")] = None,
     time: Annotated[str | None, typer.Option(metavar="DURATION", help="end by itself after this long")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object when it answers, and one at the end")] = False,
 ) -> None:
@@ -46,6 +47,7 @@ def command(
         "web.speed": speed,
         "web.delay": delay,
         "web.log_size": log_size,
+        "web.latency": latency,
     }
     configuration = configured(context, flags)
     plan, habits = wiring.web(configuration)

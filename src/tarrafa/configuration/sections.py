@@ -132,6 +132,7 @@ class Web:
     speed: float = _key(Number(0, 1e9), 0.0, "web seconds that pass in a real second; at 0 nothing changes")
     delay_seconds: float = _key(Duration("0s", "1d"), "0s", "visits of a host closer than this are logged as too early")
     log_size: int = _key(Whole(0, 100_000_000), 200_000, "number of requests that the web remembers")
+    latency_seconds: float = _key(Duration("0s", "1h"), "0s", "how long every host waits before it answers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tarrafa.verify.contract import Batch, Collected, Extracted
 from tarrafa.verify.keys import keys_of
+from tarrafa.verify.veuniq.split import rows_limit
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -56,7 +57,7 @@ class Shape:
     staying_share: float = 0.8
     extracted_per_new_host: int = 600
     first_hosts_count: int = 5_000
-    region_rows: int = 2_000_000  # a region with more known URLs splits
+    region_rows: int = 2_000_000  # a region splits as a block does
 
 
 @dataclass(slots=True)
@@ -112,7 +113,6 @@ class Stream:
         self._seed = seed
         self._hosts_count = 0
         self._regions = [Region(0)]
-        self._fresh_share = self.shape.fresh_share  # of the next batch
         self._marks_passed = 0
         self._usual_left = 0
         self._draw = np.random.PCG64(seed)
@@ -151,36 +151,41 @@ class Stream:
         """What the next batch holds, as numbers."""
         # Raw draws of a named generator, and whole numbers from there on: numpy promises no more than that to stay.
         self._draw = np.random.PCG64([self._seed, self.next_number])
-        chosen = self._regions[int(np.argmax([region.waiting for region in self._regions]))]
-        self._fresh_share = self._share_now()
+        place = int(np.argmax([region.waiting for region in self._regions]))
+        chosen = self._regions[place]
         new = self._new_hosts()
         collected = self._collect(chosen)
-        found = [
-            self._extract(region, new[place], count)
-            for place, (region, count) in enumerate(zip(self._regions, self._shares(chosen), strict=True))
-        ]
+        counts = self._shares(chosen)
+        fresh_shares = [self.shape.fresh_share] * len(counts)
+        fresh_shares[place] = self._share_now(counts[place])
+        found = [self._extract(*each) for each in zip(self._regions, new, counts, fresh_shares, strict=True)]
         self.next_number += 1
-        self._settle(chosen)
+        self._settle(place)
         ids, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
         return collected, Pages(ids, numbers)
 
-    def _share_now(self) -> float:
-        """The share that is fresh; the last batch of the young crawl brings as much as is missing, not more."""
+    def _share_now(self, staying: int) -> float:
+        """The share that is fresh of what stays in the chosen region.
+
+        A young crawl finds more there, and the usual share elsewhere: what waits for other regions is verified much
+        later. Its last batch brings as much as is missing, not more.
+        """
         shape = self.shape
         if self.is_usual:
             self._usual_left = max(0, self._usual_left - 1)
             return shape.fresh_share
-        missing_share = (shape.marks[self._marks_passed] - self.expected_known) / shape.extracted_count
+        leaving_fresh = (shape.extracted_count - staying) * shape.fresh_share
+        missing_share = (shape.marks[self._marks_passed] - self.expected_known - leaving_fresh) / staying
         if missing_share <= shape.young_fresh_share:
             self._marks_passed += 1
             self._usual_left = shape.usual_count
         return max(shape.fresh_share, min(shape.young_fresh_share, missing_share))
 
-    def _settle(self, chosen: Region) -> None:
-        """The chosen region's URLs are verified by now; it splits if there are too many."""
+    def _settle(self, place: int) -> None:
+        """The region's URLs are verified by now; it splits if there are too many."""
+        chosen = self._regions[place]
         chosen.waiting = 0
-        if chosen.known.sum() > self.shape.region_rows:
-            place = next(place for place, region in enumerate(self._regions) if region is chosen)
+        if chosen.known.sum() > rows_limit(chosen.first, self.shape.region_rows):
             self._regions[place : place + 1] = chosen.halves()
 
     def _raw(self, count: int) -> U64:
@@ -236,13 +241,13 @@ class Stream:
             total - leaving if region is chosen else n for region, n in zip(self._regions, counts.tolist(), strict=True)
         ]
 
-    def _extract(self, region: Region, new: I64, count: int) -> tuple[I64, I64]:
+    def _extract(self, region: Region, new: I64, count: int, fresh_share: float) -> tuple[I64, I64]:
         """Ids and numbers of pages that are linked: each new host once, then hosts by weight."""
         raw = self._raw(count)
         edges = np.cumsum(region.weights, dtype=np.uint64)
         position = np.searchsorted(edges, (raw >> np.uint64(16)) % edges[-1], side="right")
         position[: len(new)] = new[:count]
-        fresh = (raw & np.uint64(0xFFFF)) < int(self._fresh_share * 2**16)
+        fresh = (raw & np.uint64(0xFFFF)) < int(fresh_share * 2**16)
         fresh |= _firsts_of_unknown(position, region.known)
         added = np.bincount(position[fresh], minlength=len(region.ids))
         numbers = np.empty(count, np.int64)

@@ -55,7 +55,7 @@ def _blocks(pieces: Iterable[str]) -> list[str]:
         if sign in text:
             text = text.replace(sign, " ")
     blocks = [block for block in map(str.strip, text.split(BREAK)) if block]
-    return [" ".join(block.split()) if "  " in block else block for block in blocks]
+    return [" ".join(block.split()) for block in blocks] if "  " in text else blocks
 
 
 def _apart(blocks: list[str], anchor_chars: list[int]) -> tuple[list[str], list[str]]:

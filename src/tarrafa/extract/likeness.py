@@ -34,10 +34,12 @@ _Hashes = npt.NDArray[np.uint64]
 
 def likeness(main: str, rest: str) -> tuple[int, int]:
     """The signature of both texts, and the similarity hash of the main one, or of both if that says too little."""
-    folded = fold(main)
-    whole = np.concatenate((folded, fold(rest)))
-    signature = xxhash.xxh3_64_intdigest(whole.astype("<u2", copy=False).tobytes()) if len(whole) else 0
-    return signature, similarity(folded) or similarity(whole)
+    parts = fold(main), fold(rest)
+    total = xxhash.xxh3_64()
+    for part in parts:
+        total.update(part.astype("<u2", copy=False))
+    signature = total.intdigest() if any(map(len, parts)) else 0
+    return signature, similarity(parts[0]) or similarity(np.concatenate(parts))
 
 
 def fold(text: str) -> _Units:

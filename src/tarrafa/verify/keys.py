@@ -1,15 +1,15 @@
 """From URLs to keys, a million at a time: the hash of the host, and the fingerprint of the URL.
 
-Both are XXH64, worked out for many URLs at once by numpy: the same values as `urls.host_hash` and
-`urls.fingerprint`, which take one URL each and would cost more than the rest of a cycle. Pieces of equal length go
-through the same steps, so they are put side by side, and each step is a few operations on whole columns.
+Both are XXH64, worked out for whole columns: the same values as `urls.host_hash` and `urls.fingerprint`, which take one
+URL each and would cost more than the rest of a cycle.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
+import polars_hash as plh
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -20,16 +20,6 @@ I64 = NDArray[np.int64]
 STEP = 16_384
 PAD = b"\0" * 8
 
-_P1, _P2, _P3, _P4, _P5 = (
-    np.uint64(prime)
-    for prime in (
-        0x9E3779B185EBCA87,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0x85EBCA77C2B2AE63,
-        0x27D4EB2F165667C5,
-    )
-)
 _SLASHES, _ONES, _HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (ord("/"), 0x01, 0x80))
 # The lowest bit of a byte, multiplied by this, has the number of that byte in the highest.
 _WHICH_BYTE = np.uint64(0x0001020304050607)
@@ -54,32 +44,25 @@ def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
     texts = texts_of(urls)
     if not len(texts):
         return Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+    # Few hosts have many URLs, and telling them apart is cheaper than hashing each.
+    hosts = pieces(texts.buffers()[2], edges_of(texts), _cuts(texts), 0).dictionary_encode()
+    indices: NDArray[np.int32] = hosts.indices.to_numpy()
+    return Keys(_hashed(hosts.dictionary, seed)[indices], _hashed(texts, seed))
+
+
+def _hashed(texts: pa.LargeStringArray, seed: int) -> U64:
+    column = pl.DataFrame({"text": pl.from_arrow(texts)})
+    found: U64 = column.select(plh.col("text").nchash.xxhash64(seed=seed)).to_series().to_numpy()
+    return found
+
+
+def _cuts(texts: pa.LargeStringArray) -> I64:
+    """Where in their buffer the path of each URL begins."""
     edges, buffer = edges_of(texts), texts.buffers()[2]
     # Eight bytes are read at a time: behind the last text there must be some, behind the others there are.
-    last = _keys(pa.py_buffer(bytes(buffer[edges[-2] : edges[-1]]) + PAD), edges[-2:] - edges[-2], seed)
-    if len(texts) == 1:
-        return last
-    most = _keys(buffer, edges[:-1], seed)
-    return Keys(np.append(most.hosts, last.hosts), np.append(most.fingerprints, last.fingerprints))
-
-
-def _keys(buffer: pa.Buffer, edges: I64, seed: int) -> Keys:
-    text = np.frombuffer(buffer, np.uint8)
-    with np.errstate(over="ignore"):
-        cuts = _third_slashes(text, edges[:-1])
-        hosts = _host_hashes(pieces(buffer, edges, cuts, 0), seed)
-        return Keys(hosts, _hashed(text, cuts, edges[1:], hosts))
-
-
-def _host_hashes(names: pa.LargeStringArray, seed: int) -> U64:
-    """Few hosts have many URLs, and telling them apart is cheaper than hashing each."""
-    encoded = names.dictionary_encode()
-    distinct = encoded.dictionary
-    edges = edges_of(distinct)
-    text = np.frombuffer(bytes(distinct.buffers()[2][: edges[-1]]) + PAD, np.uint8)
-    hashes = _hashed(text, edges[:-1], edges[1:], np.full(len(distinct), seed, np.uint64))
-    indices: NDArray[np.int32] = encoded.indices.to_numpy()
-    return hashes[indices]
+    last = np.frombuffer(bytes(buffer[edges[-2] : edges[-1]]) + PAD, np.uint8)
+    cut = edges[-2] + _third_slashes(last, np.zeros(1, np.int64))
+    return np.append(_third_slashes(np.frombuffer(buffer, np.uint8), edges[:-2]), cut)
 
 
 def pieces(buffer: pa.Buffer, edges: I64, cuts: I64, which: int) -> pa.LargeStringArray:
@@ -135,72 +118,3 @@ def _first_slash(text: NDArray[np.uint8], at: I64) -> I64:
         place = ((lowest * _WHICH_BYTE) >> np.uint64(56)).view(np.int64)
         distance = np.where(mark != 0, place + 8 * number, distance)
     return distance
-
-
-def _hashed(text: NDArray[np.uint8], starts: I64, ends: I64, seeds: U64) -> U64:
-    """XXH64 of each piece of the text, with a seed for each."""
-    lengths = ends - starts
-    found = np.empty(len(starts), np.uint64)
-    # Of small numbers the order is found many times as fast.
-    order = np.argsort(lengths.astype(np.uint16) if lengths.max() < 2**16 else lengths, kind="stable")
-    ordered = lengths[order]
-    edges = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1], [True]))).tolist()
-    for edge, next_edge in pairwise(edges):
-        for first in range(edge, next_edge, STEP):
-            rows = order[first : min(first + STEP, next_edge)]
-            found[rows] = _of_length(text, starts[rows], int(ordered[edge]), seeds[rows])
-    return found
-
-
-def _of_length(text: NDArray[np.uint8], starts: I64, length: int, seeds: U64) -> U64:
-    words = _words(text, starts, length // 8 + 1)
-    stripes = length // 32
-    value = _stripes(words, stripes, seeds) if stripes else seeds + _P5
-    value += np.uint64(length)
-    for word in words[4 * stripes : length // 8]:
-        value ^= _round(np.uint64(0), word)
-        value = _rotated(value, 27) * _P1 + _P4
-    rest = words[-1]
-    if length % 8 >= 4:
-        value ^= (rest & np.uint64(0xFFFFFFFF)) * _P1
-        value = _rotated(value, 23) * _P2 + _P3
-    for place in range(length // 4 * 4 % 8, length % 8):
-        value ^= ((rest >> np.uint64(8 * place)) & np.uint64(0xFF)) * _P5
-        value = _rotated(value, 11) * _P1
-    return _mixed(value)
-
-
-def _stripes(words: U64, count: int, seeds: U64) -> U64:
-    """The stripes of 32 bytes: four sums, which are then folded into one."""
-    sums = [seeds + (_P1 + _P2), seeds + _P2, seeds, seeds - _P1]
-    for number, word in enumerate(words[: 4 * count]):
-        sums[number % 4] = _round(sums[number % 4], word)
-    value = _rotated(sums[0], 1) + _rotated(sums[1], 7) + _rotated(sums[2], 12) + _rotated(sums[3], 18)
-    for total in sums:
-        value ^= _round(np.uint64(0), total)
-        value *= _P1
-        value += _P4
-    return value
-
-
-def _round(total: U64 | np.uint64, word: U64) -> U64:
-    value = word * _P2
-    value += total
-    value = _rotated(value, 31)
-    value *= _P1
-    return value
-
-
-def _rotated(value: U64, bits: int) -> U64:
-    high = value << np.uint64(bits)
-    high |= value >> np.uint64(64 - bits)
-    return high
-
-
-def _mixed(value: U64) -> U64:
-    value ^= value >> np.uint64(33)
-    value *= _P2
-    value ^= value >> np.uint64(29)
-    value *= _P3
-    value ^= value >> np.uint64(32)
-    return value

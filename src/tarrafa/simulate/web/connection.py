@@ -121,6 +121,8 @@ class Connection(asyncio.Protocol):
             answer = server.web.answer(Ask(host, asked.target, asked.headers), server.now_ms())
         else:
             answer = Answer(405, b"only GET and HEAD\n", "text/plain", (("Allow", "GET, HEAD"),))
+        if server.latency_seconds:
+            answer = answer._replace(wait_seconds=answer.wait_seconds + server.latency_seconds)
         visit = Visit(begun, host.origin, asked.target, answer.status, self._client, agent, blame)
         if answer.manner is Manner.PLAIN and not answer.wait_seconds:
             self._ended(host, visit, answer)

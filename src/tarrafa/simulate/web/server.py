@@ -50,6 +50,7 @@ class Habits:
     speed: float = 0.0  # how many of the web's seconds pass in one of ours
     delay_seconds: float = 0.0  # the gap between visits of a host that the journal expects
     log_size: int = 200_000
+    latency_seconds: float = 0.0  # before each answer
 
 
 USUAL = Habits()
@@ -64,6 +65,7 @@ class Server:
         self.clock = clock or SystemClock()
         self._opened = self.clock.monotonic()
         self._speed = habits.speed
+        self.latency_seconds = habits.latency_seconds
         self.skipped_seconds = 0.0  # added to the web's time by /__clock
         self.control = Control(self)
         self.connections: set[Connection] = set()  # each enters and leaves by itself

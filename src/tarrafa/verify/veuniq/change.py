@@ -29,7 +29,7 @@ from tarrafa.verify.veuniq.block import (
 from tarrafa.verify.veuniq.scheduling import Quota, schedule
 from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT, Waiting
-from tarrafa.verify.veuniq.split import halves
+from tarrafa.verify.veuniq.split import halves, rows_limit
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
 from tarrafa.verify.veuniq.texts import without_heads
 
@@ -140,7 +140,8 @@ class Change:
 
     def _written(self, block: Block, before: Content, after: Content) -> list[Block]:
         """The changed files of a block, or all files of its halves."""
-        is_large = len(after.columns.host) > self._bounds.rows or len(after.hosts.names) > self._bounds.hosts
+        limit = rows_limit(block.first, self._bounds.rows)
+        is_large = len(after.columns.host) > limit or len(after.hosts.names) > self._bounds.hosts
         parts = halves(block, after, self._next_block) if is_large else []
         if parts:
             return [self._write_whole(half, content) for half, content in parts]

@@ -8,7 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.verify.veuniq.block import Block, Columns, Content, Hosts, Run
+from tarrafa.verify.veuniq.block import Block, Columns, Content, Hosts, Run, merged
+
+_SPREAD = 0x9E3779B97F4A7C15
+
+
+def rows_limit(first: int, rows: int) -> int:
+    """With how many rows a block that begins at this hash is split: half of `rows` or more.
+
+    Hosts are spread evenly, so blocks grow alike; with one bound for all, they would all be split at the same time.
+    """
+    share = (first * _SPREAD >> 32) % 2**32  # of 2**32
+    return rows - (rows * share >> 33)
 
 
 def halves(block: Block, content: Content, next_number: int) -> list[tuple[Block, Content]]:
@@ -17,6 +28,7 @@ def halves(block: Block, content: Content, next_number: int) -> list[tuple[Block
     if edge is None:
         return []
     low = content.hosts.hashes < np.uint64(edge)
+    content = content._replace(runs=merged(content.runs, len(content.columns.host)))
     return [
         (_half(block, next_number, block.first, edge), _part(content, low)),
         (_half(block, next_number + 1, edge, block.end), _part(content, ~low)),
@@ -46,16 +58,12 @@ def _part(content: Content, hosts: NDArray[np.bool_]) -> Content:
     columns = Columns(*(column[inside] for column in content.columns))  # type: ignore[arg-type]
     names = [name for name, is_kept in zip(content.hosts.names, hosts.tolist(), strict=True) if is_kept]
     return Content(
-        [_part_of_runs(content.runs, inside, row)],
+        [_part_of_run(run, inside, row) for run in content.runs],
         columns._replace(host=position[columns.host]),
         Hosts(content.hosts.hashes[hosts], names),
     )
 
 
-def _part_of_runs(runs: list[Run], inside: NDArray[np.bool_], row: NDArray[np.uint32]) -> Run:
-    fingerprints = np.concatenate([run.fingerprints for run in runs])
-    rows = np.concatenate([run.rows for run in runs])
-    kept = inside[rows]
-    fingerprints, rows = fingerprints[kept], rows[kept]
-    order = np.argsort(fingerprints)
-    return Run(fingerprints[order], row[rows[order]])
+def _part_of_run(run: Run, inside: NDArray[np.bool_], row: NDArray[np.uint32]) -> Run:
+    kept = inside[run.rows]
+    return Run(run.fingerprints[kept], row[run.rows[kept]])
