@@ -37,7 +37,7 @@ def likeness(main: str, rest: str) -> tuple[int, int]:
     parts = fold(main), fold(rest)
     total = xxhash.xxh3_64()
     for part in parts:
-        total.update(part.astype("<u2", copy=False))
+        total.update(part.astype("<u2", copy=False).data)
     signature = total.intdigest() if any(map(len, parts)) else 0
     return signature, similarity(parts[0]) or similarity(np.concatenate(parts))
 
