@@ -11,7 +11,7 @@ import gc
 import pyarrow as pa
 
 _KEPT_BYTES = 512 * 2**20
-_GC_THRESHOLDS = (50_000, 20, 100)
+_GC_THRESHOLDS = (500_000, 20, 100)
 # Names of glibc's settings.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 

@@ -26,7 +26,7 @@ from tarrafa.verify import Scheduled
 T = TypeVar("T")
 
 # A checkpoint is due when so much was gathered; a cycle is due when so much was saved.
-PAGES_DUE, URLS_DUE, BYTES_DUE = 4_000, 200_000, 64_000_000
+PAGES_DUE, URLS_DUE, BYTES_DUE = 1_000, 200_000, 64_000_000
 VERIFY_DUE = 400_000
 # More is not gathered while a round runs: visits wait.
 PAGES_LIMIT, URLS_LIMIT, BYTES_LIMIT = 5 * PAGES_DUE, 5 * URLS_DUE, 5 * BYTES_DUE
