@@ -6,8 +6,9 @@ happened.
 
 import json
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ class Checkpoint(NamedTuple):
 
 
 _NAMES = tuple(each.name for each in fields(Host))
+_values = attrgetter(*_NAMES)
 _TABLES = f"""
 CREATE TABLE hosts ({", ".join(_NAMES)}, PRIMARY KEY (name)) WITHOUT ROWID;
 CREATE INDEX hosts_standing ON hosts (standing, reason) WHERE standing != '';
@@ -79,7 +81,7 @@ class HostBook:
     def commit(self, checkpoint: Checkpoint, hosts: Iterable[Host]) -> None:
         number, end, totals = checkpoint
         with self._database.transaction():
-            self._database.write_many(_PUT, [astuple(host) for host in hosts])
+            self._database.write_many(_PUT, [_values(host) for host in hosts])
             self._database.write(_COMMIT, (number, *end, json.dumps(totals)))
 
     def standings(self) -> dict[str, dict[str, int]]:

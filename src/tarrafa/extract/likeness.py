@@ -24,6 +24,8 @@ NEAR_BITS = 16
 _RUN_WORDS = 3
 _KEPT_RUNS = 512
 _SPACE = 0x20
+# Where folding changes anything: not among the signs of Chinese and Korean, surrogates, and units for private use.
+_CHANGING = ((0, 0x3400), (0xA000, 0xAC00), (0xF900, 0x10000))
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
@@ -92,7 +94,10 @@ def _powers() -> tuple[_Hashes, _Hashes]:
 @lru_cache(maxsize=1)
 def _folding() -> _Units:
     """What each unit of UTF-16 becomes: a letter without accent in lower case, itself, a space, or 0 for nothing."""
-    return np.array([_folded(chr(unit)) for unit in range(1 << 16)], np.uint16)
+    table = np.arange(1 << 16, dtype=np.uint16)
+    for first, end in _CHANGING:
+        table[first:end] = [_folded(chr(unit)) for unit in range(first, end)]
+    return table
 
 
 def _folded(char: str) -> int:
