@@ -35,7 +35,7 @@ from tarrafa.verify.veuniq.read import Reader, Scheduled
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
-FORMAT = 1
+FORMAT = 2
 _READ_TRIES = 5
 
 
