@@ -2,10 +2,12 @@
 
 The web has 2,000 hosts and is served by a process of its own, which also tells who broke robots.txt. Both crawlers obey
 robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also verifies uniqueness on disk, extracts
-documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises. Times are those of the
-crawler's processes, start included.
+documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises. Both get the same
+number of pages, because the first visits of hosts, with their robots.txt, are dearer than later ones. Times are those
+of the crawler's processes, start included.
 
-With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time.
+With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
+from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,8 +28,8 @@ from tarrafa.simulate.web import served_apart
 HOSTS_COUNT = 2_000
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
-SPEEDUP_PAGES = 1_000
-LATENCY = "500ms"
+SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500
+LATENCY = "300ms"
 
 SPIDER = """
 import json, sys
@@ -61,7 +64,7 @@ process = CrawlerProcess({
     "DOWNLOAD_DELAY": 0, "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
     "REACTOR_THREADPOOL_MAXSIZE": 20, "COOKIES_ENABLED": False, "RETRY_ENABLED": False, "DOWNLOAD_TIMEOUT": 15,
     "REDIRECT_ENABLED": False, "DEPTH_LIMIT": 0, "TELNETCONSOLE_ENABLED": False,
-    "CLOSESPIDER_PAGECOUNT": pages, "FEEDS": {out: {"format": "jsonlines"}},
+    "CLOSESPIDER_ITEMCOUNT": pages, "FEEDS": {out: {"format": "jsonlines"}},
 })
 process.crawl(Broad)
 process.start()
@@ -100,10 +103,23 @@ def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def tarrafa(url: str, pages: int, folder: Path, *options: str) -> dict[str, Any]:
-    words = ["crawl", url, "--dir", str(folder), "--pages", str(pages), "--json"]
+def tarrafa(url: str, pages: int, folder: Path) -> dict[str, Any]:
+    return measured(url, crawl_words(pages, folder, url))
+
+
+def crawl_words(pages: int, folder: Path, *options: str) -> list[str]:
+    words = ["crawl", "--dir", str(folder), "--pages", str(pages), "--json"]
     private = ["--allow-private", "--scope", "any", "--delay", "0s"]
-    return measured(url, [sys.executable, "-m", "tarrafa", *words, *private, *options])
+    return [sys.executable, "-m", "tarrafa", *words, *private, *options]
+
+
+def front_pages(url: str) -> list[str]:
+    """Of all hosts of the web."""
+    port = urllib.parse.urlsplit(url).port
+    with urllib.request.urlopen(url + "__hosts") as answer:
+        return [
+            f"http://{line.split()[0]}:{port}/" for line in answer.read().decode().splitlines() if line[:1].isdigit()
+        ]
 
 
 def scrapy(url: str, pages: int, folder: Path) -> dict[str, Any]:
@@ -115,7 +131,7 @@ def scrapy(url: str, pages: int, folder: Path) -> dict[str, Any]:
 PEERS = {"scrapy": scrapy}
 
 
-def compare(pages: int, peer_pages: int, peers: Sequence[str]) -> dict[str, Any]:
+def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
     with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
         report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": tarrafa(url, pages, Path(name) / "crawl")}
@@ -124,7 +140,7 @@ def compare(pages: int, peer_pages: int, peers: Sequence[str]) -> dict[str, Any]
             if not is_installed(peer):
                 report[peer] = "missing"
                 continue
-            report[peer] = PEERS[peer](url, peer_pages, Path(name))
+            report[peer] = PEERS[peer](url, pages, Path(name))
             report[f"ratio_{peer}"] = round(report[peer]["cpu_seconds_per_1000_pages"] / ours, 2)
     return report
 
@@ -136,11 +152,17 @@ def is_installed(name: str) -> bool:
 def speedup() -> dict[str, Any]:
     """Pages per second with more and more visits at the same time, where every host is slow."""
     report: dict[str, Any] = {}
-    options = ("--hosts", "500", "--pages", "20000", "--latency", LATENCY)
+    options = ("--hosts", str(SPEEDUP_HOSTS), "--pages", "20000", "--latency", LATENCY)
     with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
+        seeds = Path(name) / "seeds.txt"
+        seeds.write_text("".join(f"{front}\n" for front in front_pages(url)))
         for count in SPEEDUP_STEPS:
-            found = tarrafa(url, SPEEDUP_PAGES, Path(name) / str(count), "--in-flight", str(count))
-            report[str(count)] = found["pages_per_second"]
+            words = crawl_words(
+                SPEEDUP_PAGES, Path(name) / str(count), "--seeds", str(seeds), "--in-flight", str(count)
+            )
+            done = subprocess.run(words, capture_output=True, check=True, text=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            report[str(count)] = round(found["pages"] / found["seconds"], 1)
     first = report[str(SPEEDUP_STEPS[0])]
     return {"pages_per_second": report, "speedup": {count: round(rate / first, 2) for count, rate in report.items()}}
 
@@ -166,15 +188,14 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--pages", type=int, default=10_000, metavar="N", help="of Tarrafa (default 10,000)")
-    parser.add_argument("--peer-pages", type=int, default=1_000, metavar="N", help="of each peer (default 1,000)")
+    parser.add_argument("--pages", type=int, default=3_000, metavar="N", help="of each crawler (default 3,000)")
     parser.add_argument("--peers", default="scrapy", metavar="NAMES", help="with commas between (default scrapy)")
     parser.add_argument("--speedup", action="store_true", help="also the table of 10 to 100 visits at the same time")
     arguments = parser.parse_args()
     peers = [name for name in arguments.peers.split(",") if name]
-    if arguments.pages < 1 or arguments.peer_pages < 1 or not set(peers) <= PEERS.keys():
-        parser.error(f"--pages and --peer-pages must be at least 1, --peers among {', '.join(PEERS)}")
-    report = compare(arguments.pages, arguments.peer_pages, peers)
+    if arguments.pages < 1 or not set(peers) <= PEERS.keys():
+        parser.error(f"--pages must be at least 1, --peers among {', '.join(PEERS)}")
+    report = compare(arguments.pages, peers)
     if arguments.speedup:
         report["speedup"] = speedup()
     if arguments.json:

@@ -3,8 +3,11 @@
 import pickle
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarrafa.extract import Document, Extract, Format, Options, extract
+from tarrafa.extract.blocks import all_collapsed, collapsed
 from tarrafa.extract.bounds import HEADINGS_LIMIT, TEXT_CHARS, TITLE_CHARS
 from tarrafa.extract.dates import moment
 from tarrafa.records import Page
@@ -219,3 +222,28 @@ def test_record_goes_between_processes_and_is_the_same_each_time() -> None:
 )
 def test_format_is_told_by_type_and_first_bytes(media_type: str, body: bytes, form: Format) -> None:
     assert read(body, media_type).format is form
+
+
+# White space.
+
+SPACES = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000"
+
+
+@given(st.lists(st.text(st.sampled_from("aé|\x00\u200b\ud800" + SPACES), max_size=8), max_size=5))
+def test_texts_are_collapsed_together_as_each_alone(texts: list[str]) -> None:
+    assert all_collapsed(texts) == [collapsed(text) for text in texts] == [" ".join(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>one two three <a href=x> four</a>", "one two three four"),
+        ("<p>one two three <a href=x>\n  four\n</a> five", "one two three four five"),
+        ("<p>one\u3000two three<p>four", "one two three\nfour"),
+        ("<p>one\u2028two three", "one two three"),
+        ("<p>one &#1;&#2; two", "one \x01\x02 two"),
+        ("<div>one two<a href=x> </a></div>three", "one two\nthree"),
+    ],
+)
+def test_white_space_of_a_block_is_collapsed_wherever_it_comes_from(html: str, text: str) -> None:
+    assert document(html).text == text

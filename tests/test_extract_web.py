@@ -3,7 +3,9 @@
 from functools import lru_cache
 from random import Random
 
+import numpy as np
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -145,3 +147,14 @@ def test_one_changed_word_in_a_long_text_moves_few_bits() -> None:
     words = [f"w{Random(number).randrange(500)}" for number in range(600)]
     changed = [*words[:300], "other", *words[301:]]
     assert (similarity(fold(" ".join(words))) ^ similarity(fold(" ".join(changed)))).bit_count() <= 3
+
+
+FOLDED = st.text(st.sampled_from("aZé .,\n9ø\u0301\u4e2d\ud800\U0001f600"), max_size=40)
+
+
+@given(FOLDED, FOLDED)
+def test_both_texts_are_folded_at_once_as_one_after_the_other(main: str, rest: str) -> None:
+    parts = fold(main), fold(rest)
+    data = b"".join(part.astype("<u2").tobytes() for part in parts)
+    signature = xxhash.xxh3_64_intdigest(data) if data else 0
+    assert likeness(main, rest) == (signature, similarity(parts[0]) or similarity(np.concatenate(parts)))

@@ -14,12 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+import ir
 from tarrafa import urls
 from tarrafa.errors import InputError
 from tarrafa.obey import product_token, read_robots
+from tarrafa.rank import pagerank
+from tarrafa.rank.pagerank import link_matrix
 
 Case = dict[str, Any]
 
@@ -87,7 +92,55 @@ def robots_answer(case: Case, url: str) -> object:
     return list(rules.sitemaps) if case["kind"] == "sitemaps" else rules.allows(urls.canonical(url) or "/")
 
 
-SUITES: dict[str, Callable[[Path], Suite]] = {"urls": urls_suite, "canon": canon_suite, "robots": robots_suite}
+def ir_suite(data: Path) -> Suite:
+    """How good search is: nDCG of the first ten results, for each collection that is there."""
+    folders = [path for path in sorted((data / "ir").glob("*")) if path.is_dir()]
+    found = {folder.name: ir.quality_of(folder) for folder in folders}
+    return Suite(
+        summary={name: quality._asdict() for name, quality in found.items()},
+        rows=[(name, f"{each.queries:,}", "nDCG@10", f"{100 * each.ndcg:.2f}", "yes") for name, each in found.items()],
+        failures=[],
+    )
+
+
+def graphs_suite(data: Path) -> Suite:
+    """How many of the pages that are listed as a graph's best are ours too. As sets: equals have no order."""
+    folder = data / "graphs"
+    if not folder.is_dir():
+        return Suite({"missing": str(folder)}, [("missing", "", "", "", "no")], [])
+    return counted(graph_group(path) for path in sorted(folder.glob("*.edges.tsv.gz")))
+
+
+def graph_group(path: Path) -> Group:
+    name = path.name.removesuffix(".edges.tsv.gz")
+    links = table_of(path, pl.UInt32, pl.UInt32)
+    best = table_of(path.with_name(f"{name}.pagerank_top1000.tsv"), pl.UInt32, pl.Float64)["left"].to_list()
+    sources, targets = links["left"].to_numpy(), links["right"].to_numpy()
+    count = 1 + max(int(sources.max()), int(targets.max()))
+    ranks = pagerank(link_matrix(sources, targets, np.ones(len(links)), count)).ranks
+    ours = set(np.argsort(-ranks, kind="stable")[: len(best)].tolist())
+    group = Group(name, counts=True)
+    for page in best:
+        group.add(f"page {page} is among the best {len(best):,}", page in ours, True)
+    return group
+
+
+def table_of(path: Path, *kinds: Any) -> pl.DataFrame:
+    """Two columns of a file with tabs between them."""
+    try:
+        found = pl.read_csv(path, separator="\t", has_header=False, new_columns=["left", "right"])
+        return found.cast({"left": kinds[0], "right": kinds[1]})
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"cannot read {path} ({error}): --data must name the folder that holds the suites") from error
+
+
+SUITES: dict[str, Callable[[Path], Suite]] = {
+    "urls": urls_suite,
+    "canon": canon_suite,
+    "robots": robots_suite,
+    "graphs": graphs_suite,
+    "ir": ir_suite,
+}
 
 
 class Groups(dict[str, Group]):

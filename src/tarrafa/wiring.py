@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
@@ -42,7 +42,9 @@ from tarrafa.schedule import (
     Workbench,
     rule_of,
 )
-from tarrafa.simulate.web import Habits, Plan, parse_faults
+
+if TYPE_CHECKING:
+    from tarrafa.simulate.web import Habits, Plan
 
 T = TypeVar("T")
 
@@ -162,8 +164,10 @@ def _archive_habits(configuration: Configuration) -> ArchiveHabits:
     return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
-def web(configuration: Configuration) -> tuple[Plan, Habits]:
+def web(configuration: Configuration) -> "tuple[Plan, Habits]":
     """The synthetic web that the configuration describes, and how it is to be served."""
+    from tarrafa.simulate.web import Habits, Plan, parse_faults  # a real crawl does without it
+
     section = configuration.web
     plan = Plan(
         hosts=section.hosts,

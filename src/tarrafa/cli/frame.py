@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -13,7 +13,9 @@ from rich.markup import escape
 from tarrafa import logs
 from tarrafa.configuration import KEYS, Configuration, Key, load
 from tarrafa.configuration.kinds import Duration, Size, Switch
-from tarrafa.crawl import CrawlFolder
+
+if TYPE_CHECKING:
+    from tarrafa.crawl import CrawlFolder
 
 # What the help shows as the value of an option that takes none; typer's own choice is "<bool>".
 NO_VALUE = ""
@@ -73,8 +75,10 @@ def configured(context: typer.Context, flags: Mapping[str, object], own: Path | 
     return configuration
 
 
-def crawl_of(context: typer.Context, directory: Path) -> tuple[CrawlFolder, Configuration]:
+def crawl_of(context: typer.Context, directory: Path) -> "tuple[CrawlFolder, Configuration]":
     """A crawl that is there, and the configuration that it was made with."""
+    from tarrafa.crawl import CrawlFolder  # it brings much with it that other commands do without
+
     folder = CrawlFolder(directory)
     configuration = configured(context, {}, folder.configuration if folder.configuration.is_file() else None)
     folder.require()

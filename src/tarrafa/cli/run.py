@@ -3,28 +3,39 @@
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tarrafa import __version__
-from tarrafa.cli import config, crawl, demo, experiment, export, fetch, page, repository, status, web
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
 
-# In the order of the help.
-COMMANDS: dict[str, Any] = {
-    "crawl": crawl,
-    "status": status,
-    "page": page,
-    "demo": demo,
-    "fetch": fetch,
-    "web": web,
-    "config": config,
+# In the order of the help. Each is a module of that name beside this one.
+COMMANDS = (
+    "crawl",
+    "status",
+    "page",
+    "report",
+    "rank",
+    "index",
+    "search",
+    "serve",
+    "demo",
+    "fetch",
+    "web",
+    "config",
+)
+# Commands that belong together, `tarrafa GROUP COMMAND`, and what the help says of them.
+GROUPS = {
+    "export": "Write what a crawl has kept into one file that others read.",
+    "repository": "Show what is known of the URLs of a crawl.",
+    "experiment": "Compute or measure again what the papers claim.",
 }
 
 EXAMPLES = [
@@ -43,10 +54,7 @@ _ClickError: Any = typer.BadParameter.__mro__[2]
 _GLOBAL_WITH_VALUE = frozenset({"--config", "--log-level", "--log-format"})
 _GLOBAL_ALONE = frozenset({"--debug"})
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
-
-@app.callback(invoke_without_command=True, epilog=examples(EXAMPLES))
 def tarrafa(
     context: typer.Context,
     config: Annotated[
@@ -67,15 +75,24 @@ def tarrafa(
         typer.echo(context.get_help())
 
 
-for _name, _module in COMMANDS.items():
-    app.command(_name, epilog=examples(_module.EXAMPLES))(_module.command)
+def app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+    """The command line with these commands. Only their modules are loaded: most need little of what others do."""
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    made.callback(invoke_without_command=True, epilog=examples(EXAMPLES))(tarrafa)
+    for name in names:
+        module = import_module(f"tarrafa.cli.{name}")
+        if name in GROUPS:
+            made.add_typer(_group(name, module), name=name)
+        else:
+            made.command(name, epilog=examples(module.EXAMPLES))(module.command)
+    return made
 
 
-def _add_group(name: str, text: str, module: Any) -> None:
-    """Commands that belong together, `tarrafa NAME COMMAND`; without a command the group shows its help."""
+def _group(name: str, module: Any) -> typer.Typer:
+    """Without a command it shows its help."""
     group = typer.Typer(rich_markup_mode="rich")
 
-    @group.callback(invoke_without_command=True, help=text, epilog=examples(module.EXAMPLES))
+    @group.callback(invoke_without_command=True, help=GROUPS[name], epilog=examples(module.EXAMPLES))
     def show_help(context: typer.Context) -> None:
         if context.invoked_subcommand is None:
             typer.echo(context.get_help())
@@ -83,12 +100,7 @@ def _add_group(name: str, text: str, module: Any) -> None:
     for command_name, command in module.COMMANDS.items():
         lines = [line for line in module.EXAMPLES if line[0].startswith(f"tarrafa {name} {command_name}")]
         group.command(command_name, epilog=examples(lines))(command)
-    app.add_typer(group, name=name)
-
-
-_add_group("export", "Write what a crawl has kept into one file that others read.", export)
-_add_group("repository", "Show what is known of the URLs of a crawl.", repository)
-_add_group("experiment", "Compute or measure again what the papers claim.", experiment)
+    return group
 
 
 def main() -> NoReturn:
@@ -98,7 +110,10 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say; the exit code."""
     try:
-        code = typer.main.get_command(app).main(_hoisted(arguments), prog_name="tarrafa", standalone_mode=False)
+        front, rest = _hoisted(arguments)
+        is_known = rest[:1] != [] and rest[0] in (*COMMANDS, *GROUPS)
+        command = typer.main.get_command(app(rest[:1]) if is_known else app())
+        code = command.main(front + rest, prog_name="tarrafa", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -119,8 +134,8 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _hoisted(arguments: Sequence[str]) -> list[str]:
-    """Global flags moved to the front, where typer wants them: `tarrafa fetch URL --debug` is what people type."""
+def _hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Global flags go to the front, where typer wants them: `tarrafa fetch URL --debug` is what people type."""
     front: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments)
@@ -134,7 +149,7 @@ def _hoisted(arguments: Sequence[str]) -> list[str]:
             front.append(argument)
         else:
             rest.append(argument)
-    return front + rest
+    return front, rest
 
 
 def _value(name: str, waiting: Iterator[str]) -> str:

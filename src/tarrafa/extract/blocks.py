@@ -1,15 +1,16 @@
 """The text of a page in blocks, the way a browser puts it on lines of its own.
 
-The walk hands over texts, breaks and anchors as it meets them, as cheaply as can be; the text is put together once, at
-the end. A block belongs to the main text unless it stands beside it (in a menu, a foot, a form) or consists mostly of
-links.
+The walk hands over texts as it meets them and says where a block ends; what is main text is told once, at the end. A
+block belongs to it unless it stands beside it (in a menu, a foot, a form) or consists mostly of links.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 
-# Characters that no text needs: one stands between two blocks, the other where an anchor begins.
-BREAK = "\x01"
-ANCHOR = "\x02"
+_RUN = re.compile("  ")
+# White space other than the usual one, as `str.split` has it.
+_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
+_SPACES += "\u2028\u2029\u202f\u205f\u3000"
 
 
 def collapsed(text: str) -> str:
@@ -18,58 +19,52 @@ def collapsed(text: str) -> str:
     return text.strip() if is_tidy else " ".join(text.split())
 
 
+def all_collapsed(texts: Sequence[str]) -> list[str]:
+    """The same for many, looked at as a whole: where it holds nothing to collapse, that is cheaper than each alone."""
+    whole = "|".join(texts)
+    if _RUN.search(whole) or any(map(whole.__contains__, _SPACES)):
+        return [" ".join(text.split()) for text in texts]
+    return [text.strip() for text in texts]
+
+
 class Blocks:
     def __init__(self) -> None:
+        # Filled by the walk: the texts of the block that it is in, and how long those of its anchors are. `end` takes
+        # them away.
+        self.pieces: list[str] = []
+        self.anchor_chars = 0
         self._main: list[str] = []
+        self._main_anchor_chars: list[int] = []
         self._beside: list[str] = []
-        self._anchor_chars: list[int] = []
-        # Filled by the walk: the main list, or the other one while it is beside the main text.
-        self.pieces = self._main
-
-    @property
-    def is_beside(self) -> bool:
-        return self.pieces is self._beside
+        self.is_beside = False
 
     def step_aside(self) -> None:
-        self._main.append(BREAK)
-        self.pieces = self._beside
+        self.end()
+        self.is_beside = True
 
     def step_back(self) -> None:
-        self._beside.append(BREAK)
-        self.pieces = self._main
+        self.end()
+        self.is_beside = False
 
-    def begin_anchor(self, chars: int) -> None:
-        if self.pieces is self._main:
-            self.pieces.append(ANCHOR)
-            self._anchor_chars.append(chars)
+    def end(self) -> None:
+        """What comes now is another block. It may be that nothing came since the last."""
+        if self.pieces:
+            text = "".join(self.pieces)
+            self.pieces.clear()
+            if self.is_beside:
+                self._beside.append(text)
+            else:
+                self._main.append(text)
+                self._main_anchor_chars.append(self.anchor_chars)
+        self.anchor_chars = 0
 
     def joined(self) -> tuple[str, str]:
         """The main text, and all the other text; one block on each line."""
-        main, links = _apart(_blocks(self._main), self._anchor_chars)
-        return "\n".join(main), "\n".join(links + _blocks(self._beside))
-
-
-def _blocks(pieces: Iterable[str]) -> list[str]:
-    text = "".join(pieces)
-    for sign in "\n\t\r\f\xa0":
-        if sign in text:
-            text = text.replace(sign, " ")
-    blocks = [block for block in map(str.strip, text.split(BREAK)) if block]
-    return [" ".join(block.split()) for block in blocks] if "  " in text else blocks
-
-
-def _apart(blocks: list[str], anchor_chars: list[int]) -> tuple[list[str], list[str]]:
-    """The blocks that are mostly text, and those that are mostly links; the signs of anchors are gone from both."""
-    texts: list[str] = []
-    links: list[str] = []
-    at = 0
-    for block in blocks:
-        if ANCHOR in block:
-            plain = block.replace(ANCHOR, "")
-            end = at + len(block) - len(plain)
-            is_text = sum(anchor_chars[at:end]) * 2 <= len(plain)
-            at, block = end, plain.strip()
-            (texts if is_text and block else links).append(block)
-        else:
-            texts.append(block)
-    return texts, links
+        self.end()
+        main: list[str] = []
+        rest: list[str] = []
+        for text, anchor_chars in zip(all_collapsed(self._main), self._main_anchor_chars, strict=True):
+            if text:
+                (main if anchor_chars * 2 <= len(text) else rest).append(text)
+        rest += filter(None, all_collapsed(self._beside))
+        return "\n".join(main), "\n".join(rest)

@@ -72,6 +72,7 @@ def srcset_hrefs(srcset: str) -> list[str]:
     return found
 
 
+_LEADING_HEADERS = frozenset(("location", "refresh", "link"))
 _LINK_VALUE = re.compile(r"[\s,]*+<([^<>]*+)>([^<]*+)")
 _LINK_RELS = re.compile(r";\s*+rel\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]++))", re.IGNORECASE)
 _LINK_TYPE = re.compile(r";\s*+type\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]++))", re.IGNORECASE)
@@ -79,7 +80,9 @@ _LINK_ANCHOR = re.compile(r";\s*+anchor\s*+=", re.IGNORECASE)
 
 
 def header_hrefs(page: Page) -> list[Href]:
-    """What the HTTP header leads to: redirect, refresh, links."""
+    """What the HTTP header leads to: redirect, refresh, links. That of most pages leads nowhere."""
+    if _LEADING_HEADERS.isdisjoint([name.lower() for name, _ in page.headers]):
+        return []
     found: list[Href] = []
     location = page.header("location")
     if location is not None and 300 <= page.status < 400:

@@ -24,6 +24,7 @@ NEAR_BITS = 16
 _RUN_WORDS = 3
 _KEPT_RUNS = 512
 _SPACE = 0x20
+_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 # Where folding changes anything: not among the signs of Chinese and Korean, surrogates, and units for private use.
 _CHANGING = ((0, 0x3400), (0xA000, 0xAC00), (0xF900, 0x10000))
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -36,26 +37,29 @@ _Hashes = npt.NDArray[np.uint64]
 
 def likeness(main: str, rest: str) -> tuple[int, int]:
     """The signature of both texts, and the similarity hash of the main one, or of both if that says too little."""
-    parts = fold(main), fold(rest)
-    total = xxhash.xxh3_64()
-    for part in parts:
-        total.update(part.astype("<u2", copy=False).data)
-    signature = total.intdigest() if any(map(len, parts)) else 0
-    return signature, similarity(parts[0]) or similarity(np.concatenate(parts))
+    both, main_units = _folded_in_turn(main, rest)
+    signature = xxhash.xxh3_64_intdigest(both.astype("<u2", copy=False).data) if len(both) else 0
+    return signature, similarity(both[:main_units]) or similarity(both)
 
 
 def fold(text: str) -> _Units:
     """The text in units of UTF-16, each word followed by one space."""
-    order = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
-    units = np.frombuffer(f"{text} ".encode(order, "replace"), np.uint16)
-    folded = _folding().take(units)
-    if not folded.all():
-        folded = folded[folded != 0]
+    return _folded_in_turn(text, "")[0]
+
+
+def _folded_in_turn(main: str, rest: str) -> tuple[_Units, int]:
+    """One text folded, then the other; and how many units the first became."""
+    both = f" {main} {rest} ".encode(_UTF_16, "replace")
+    end = (len(both) - len(f"{rest} ".encode(_UTF_16, "replace"))) // 2
+    folded = _folding().take(np.frombuffer(both, np.uint16))
+    if np.count_nonzero(folded) < len(folded):
+        is_something = folded != 0
+        end = int(np.count_nonzero(is_something[:end]))
+        folded = folded[is_something]
     is_word = folded != _SPACE
-    keep = is_word.copy()
-    keep[1:] |= is_word[:-1]
-    kept: _Units = folded[keep]
-    return kept
+    # Of each run of spaces the one that follows a word; the very first follows none.
+    keep = is_word[1:] | is_word[:-1]
+    return folded[1:][keep], int(np.count_nonzero(keep[: end - 1]))
 
 
 def similarity(folded: _Units) -> int:
@@ -66,16 +70,28 @@ def similarity(folded: _Units) -> int:
     if len(runs) > _KEPT_RUNS:
         runs = np.partition(runs, _KEPT_RUNS)[:_KEPT_RUNS]
     # The lowest hashes begin with zeros, so their other bits are spread over them.
-    bits = np.unpackbits((runs * _ODD).astype("<u8", copy=False).view(np.uint8)).reshape(-1, 64)
-    counts = bits.sum(axis=0, dtype=np.uint16)
+    counts = _bit_counts(runs * _ODD)
     return int.from_bytes(np.packbits(counts * 2 > len(runs)).tobytes(), "big")
+
+
+def _bit_counts(hashes: _Hashes) -> npt.NDArray[np.uint16]:
+    """How many of the hashes have each bit set. Each bit becomes a byte, and eight bytes are added up as one number."""
+    if len(hashes) < _KEPT_RUNS:
+        hashes = np.concatenate((hashes, np.zeros(_KEPT_RUNS - len(hashes), np.uint64)))
+    # No byte of a sum overflows: each row is four hashes, so there are 128 of them to add.
+    bits = np.unpackbits(hashes.astype("<u8", copy=False).view(np.uint8))
+    rows = bits.view(np.uint64).reshape(-1, 4 * 8)
+    counts: npt.NDArray[np.uint16] = np.add.reduce(np.add.reduce(rows).view(np.uint8).reshape(4, 64), dtype=np.uint16)
+    return counts
 
 
 def _runs(folded: _Units) -> _Hashes:
     """A hash of each run of words: its units times powers of an odd number, wherever in the text it stands."""
     powers, inverses = _powers()
     ends = np.flatnonzero(folded == _SPACE)
-    sums = np.cumsum(folded * powers[: len(folded)])[ends]
+    sums = folded.astype(np.uint64)
+    sums *= powers[: len(folded)]
+    sums = np.cumsum(sums, out=sums)[ends]
     return _mixed((sums[_RUN_WORDS:] - sums[:-_RUN_WORDS]) * inverses[ends[:-_RUN_WORDS]])
 
 

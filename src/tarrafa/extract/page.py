@@ -1,9 +1,11 @@
 """From a page to its extract: choose the format, read it, put the record together."""
 
 from collections.abc import Iterable
+from functools import partial
+from itertools import count
 
 from tarrafa.extract import bounds, tame
-from tarrafa.extract.blocks import collapsed
+from tarrafa.extract.blocks import all_collapsed, collapsed
 from tarrafa.extract.charset import as_text, as_utf8, encoding_of
 from tarrafa.extract.dates import moment
 from tarrafa.extract.found import Document, Extract, Format, Link, Listed, Options
@@ -27,6 +29,8 @@ _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterm
 _TIMES = ("datepublished", "pubdate", "")  # what time elements are about, the plain ones last
 _DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
 _NO_BASE = ("data:", "javascript:")
+# A link of a tuple of its fields, without the call in Python that the class itself would cost: there are many.
+_NEW_LINK = partial(tuple.__new__, Link)
 
 
 def extract(page: Page, body: bytes, options: Options = _USUAL) -> Extract:
@@ -81,15 +85,17 @@ def _base_url(url: str, href: str | None, encoding: str) -> str:
     return url if address is None or address.startswith(_NO_BASE) else address
 
 
-def _links(hrefs: Iterable[Href], base: Base, first: int = 0) -> tuple[Link, ...]:
-    found: list[Link] = []
-    link = base.link
-    for href, text, rel, kind in hrefs:
-        target = link(href)
-        if target is not None:
-            brief = collapsed(text)[: bounds.ANCHOR_CHARS] if text else ""
-            found.append(Link(target, brief, tidy_rel(rel) if rel else "", kind, first + len(found)))
-    return tuple(found)
+def _links(hrefs: list[Href], base: Base, first: int = 0) -> tuple[Link, ...]:
+    # A page often leads to the same place from its menu, its text and its foot.
+    target_of = {href: base.link(href) for href in {href for href, _, _, _ in hrefs}}
+    leading = [href for href in hrefs if target_of[href[0]] is not None]
+    if not leading:
+        return ()
+    addresses, texts, rels, kinds = zip(*leading, strict=True)
+    targets = map(target_of.__getitem__, addresses)
+    brief = [text[: bounds.ANCHOR_CHARS] for text in all_collapsed(texts)]
+    tidy = map(tidy_rel, rels) if any(rels) else rels
+    return tuple(map(_NEW_LINK, zip(targets, brief, tidy, kinds, count(first), strict=False)))
 
 
 def _canonical(walk: Walk, base: Base, in_header: tuple[Link, ...]) -> str | None:

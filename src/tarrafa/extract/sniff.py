@@ -21,6 +21,8 @@ _BINARY = (
 )
 _WIDE_MARKS = (b"\xfe\xff", b"\xff\xfe")
 _BEFORE_ROOT = re.compile(r"[\ufeff\s]++|<\?[^>]*+>|<!--.*?-->|<![^>]*+>", re.DOTALL)
+# How most pages begin, told without decoding.
+_PLAINLY_HTML = re.compile(rb"\s*+(?:<!doctype[^>]*+>\s*+)?<html[\s>]", re.IGNORECASE)
 _ROOT = re.compile(r"<(?:[\w.-]{1,40}:)?([A-Za-z][\w.-]{0,40})", re.ASCII)
 _LISTINGS = {
     "urlset": Format.SITEMAP,
@@ -42,6 +44,8 @@ def format_of(media_type: str, body: bytes) -> Format:
     head = body[: bounds.SNIFF_BYTES]
     if not head or _is_binary(head, media_type):
         return Format.OTHER
+    if media_type in _HTML_TYPES and _PLAINLY_HTML.match(head):
+        return Format.HTML
     root = _root(head)
     if root in _LISTINGS:
         return _LISTINGS[root]

@@ -12,12 +12,13 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tarrafa.extract import bounds
-from tarrafa.extract.blocks import BREAK, Blocks, collapsed
+from tarrafa.extract.blocks import Blocks, collapsed
 from tarrafa.extract.found import LinkKind, Options
 from tarrafa.extract.hrefs import Href, leads, refresh_href, srcset_hrefs, tidy_rel
 
 # Python 3.11 looks members of an enumeration up slowly, and there are many anchors.
 _A = LinkKind.A
+_LINKS_LIMIT = bounds.LINKS_LIMIT
 
 
 class Walk:
@@ -48,18 +49,20 @@ class Walk:
 
     def _visit(self, top: LexborNode) -> None:
         acts, text, breaks, blocks, _ = self._tags
-        add, inline = self.blocks.pieces.append, Walk._inline
+        pieces, end, inline = self.blocks.pieces, self.blocks.end, self._inline
         for node in top.traverse(include_text=True, skip_empty=True):
             number = node.tag_id
             if number == text:
-                before = node.prev
-                if before is not None and before.tag_id in blocks:
-                    add(BREAK)
-                add(node.text_content or "")
+                # Where a block has just begun, what stood before is in another one anyway.
+                if pieces and (before := node.prev) is not None and before.tag_id in blocks:
+                    end()
+                pieces.append(node.text_content or "")
             elif number in breaks:
-                add(BREAK)
-            else:
-                acts.get(number, inline)(self, node)
+                end()
+            elif number in acts:
+                acts[number](self, node)
+            elif pieces:
+                inline(node)
 
     def _inline(self, node: LexborNode) -> None:
         """White space alone between two elements is not visited; it counts where it stands before one in a line."""
@@ -68,11 +71,11 @@ class Walk:
             self.blocks.pieces.append(" ")
             before = before.prev
         if before is not None and before.tag_id in self._tags.blocks:
-            self.blocks.pieces.append(BREAK)
+            self.blocks.end()
 
     def _beside(self, node: LexborNode) -> None:
         if self.blocks.is_beside:
-            self.blocks.pieces.append(BREAK)
+            self.blocks.end()
             return
         self.blocks.step_aside()
         self._visit(node)
@@ -94,20 +97,26 @@ class Walk:
         return text
 
     def _heading(self, node: LexborNode) -> None:
-        self.blocks.pieces.append(BREAK)
+        self.blocks.end()
         if len(self.headings) < bounds.HEADINGS_LIMIT:
             text = collapsed(self._inner(node))[: bounds.HEADING_CHARS]
             if text:
                 self.headings.append(text)
 
     def _anchor(self, node: LexborNode) -> None:
-        self._inline(node)
-        given = node.attributes
+        blocks, hrefs, given = self.blocks, self.hrefs, node.attributes
+        if blocks.pieces:
+            self._inline(node)
         href = given.get("href") or _href(given)
-        if href is not None and len(self.hrefs) < bounds.LINKS_LIMIT:
-            text = self._inner(node)
-            self.blocks.begin_anchor(len(text))
-            self.hrefs.append((href, text, given.get("rel") or "", _A))
+        if href is not None and len(hrefs) < _LINKS_LIMIT:
+            text = node.text() if self._inner_chars > 0 else ""
+            chars = len(text)
+            self._inner_chars -= chars
+            blocks.anchor_chars += chars
+            if text.isspace():
+                # Nothing of it will be visited, so the text that comes next may stand after the end of this block.
+                blocks.pieces.append("")
+            hrefs.append((href, text, given.get("rel") or "", _A))
 
     def _add(self, href: str | None, kind: LinkKind, rel: str | None = None, text: str | None = None) -> None:
         if href is not None and len(self.hrefs) < bounds.LINKS_LIMIT:

@@ -12,13 +12,15 @@ The life of a page here:
    commits number and end in a file of its own. Not before that has any of it happened.
 4. After a kill the owner opens everything with the number and the end that it committed last. What was written after
    them is cut off, so nothing is there twice, and what was committed is there. This is the normal way to start.
-5. `segments` joins small files of rows into larger ones, in the background.
+5. `segments` joins small files of rows into larger ones, in the background; `added` finds the rows that one has not
+   seen yet.
 6. `read` finds a page by its place; `export` writes everything into one file.
 
 Not done here: choosing what is kept, finding the place of a URL (the repository knows it), undoing content codings,
 committing checkpoints, keeping a second process out of the folder.
 """
 
+from tarrafa.keep.added import rows_added
 from tarrafa.keep.archive import Archive, Habits, Kept, open_archive
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
 from tarrafa.keep.export import (
@@ -68,6 +70,7 @@ __all__ = [
     "open_archive",
     "pages",
     "read_page",
+    "rows_added",
     "rows_where",
     "surt",
 ]

@@ -143,27 +143,27 @@ def batches(
     folder: Path, layout: Layout, checkpoint: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Every row up to a checkpoint, in the order of writing."""
-    with translated(folder), _live_files(folder, checkpoint) as files:
+    with translated(folder), live_files(folder, checkpoint) as files:
         yield from _batches(files, layout, columns)
 
 
 def rows_where(folder: Path, layout: Layout, checkpoint: int, column: str, value: str) -> list[dict[str, Any]]:
     """The rows with that value in that column, in the order of writing. Reads the whole column."""
     found: list[dict[str, Any]] = []
-    with translated(folder), _live_files(folder, checkpoint) as files:
+    with translated(folder), live_files(folder, checkpoint) as files:
         for file in files:
-            with _readable(file):
-                _checked(file, layout)
+            with readable(file):
+                checked(file, layout)
                 found += pq.read_table(file, filters=[(column, "==", value)]).to_pylist()
     return found
 
 
 def count_rows(folder: Path, layout: Layout, checkpoint: int) -> int:
     count = 0
-    with translated(folder), _live_files(folder, checkpoint) as files:
+    with translated(folder), live_files(folder, checkpoint) as files:
         for file in files:
-            with _readable(file):
-                count += _checked(file, layout).metadata.num_rows
+            with readable(file):
+                count += checked(file, layout).metadata.num_rows
     return count
 
 
@@ -183,13 +183,14 @@ def grouped(parts: Iterable[pa.RecordBatch], layout: Layout) -> Iterator[pa.Tabl
 
 def _batches(files: Iterable[BinaryIO], layout: Layout, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with _readable(file):
-            for batch in _checked(file, layout).iter_batches(_BATCH_ROWS, columns=columns):
+        with readable(file):
+            for batch in checked(file, layout).iter_batches(_BATCH_ROWS, columns=columns):
                 yield batch.replace_schema_metadata(None)
 
 
-def _checked(file: BinaryIO, layout: Layout) -> pq.ParquetFile:
-    found = pq.ParquetFile(file)
+def checked(file: BinaryIO, layout: Layout, repeating: Sequence[str] = ()) -> pq.ParquetFile:
+    """A segment of that layout. Of `repeating` columns the rows will be numbers with a dictionary."""
+    found = pq.ParquetFile(file, read_dictionary=list(repeating))
     mark = (found.schema_arrow.metadata or {}).get(_VERSION_KEY, b"").decode()
     if mark != f"{layout.name} {layout.version}":
         told = f"holds '{mark}', and this version of Tarrafa reads '{layout.name} {layout.version}'"
@@ -198,7 +199,7 @@ def _checked(file: BinaryIO, layout: Layout) -> pq.ParquetFile:
 
 
 @contextlib.contextmanager
-def _readable(file: BinaryIO) -> Iterator[None]:
+def readable(file: BinaryIO) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -206,7 +207,7 @@ def _readable(file: BinaryIO) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _live_files(folder: Path, checkpoint: int) -> Iterator[list[BinaryIO]]:
+def live_files(folder: Path, checkpoint: int) -> Iterator[list[BinaryIO]]:
     """All opened at once: what a join removes after that can still be read."""
     with contextlib.ExitStack() as stack:
         for _ in range(_LISTING_TRIES):

@@ -12,7 +12,7 @@ Not done here: deciding which URLs are worth offering, and the order in which th
 """
 
 from tarrafa.verify.contract import Batch, Collected, Counts, Cycle, Extracted, Known, Repository, drain
-from tarrafa.verify.veuniq import Bounds, Quota, Scheduled, Veuniq, look_up
+from tarrafa.verify.veuniq import Bounds, Quota, Scheduled, Veuniq, counts_of, look_up
 
 __all__ = [
     "Batch",
@@ -26,6 +26,7 @@ __all__ = [
     "Repository",
     "Scheduled",
     "Veuniq",
+    "counts_of",
     "drain",
     "look_up",
 ]

@@ -215,18 +215,8 @@ class Veuniq:
         return Reader(self._shelf, self._state.blocks, self._state.seed)
 
     def counts(self) -> Counts:
-        blocks, spills = self._state.blocks, self._state.spills
-        files = {stored.name: stored.size_bytes for block in blocks for stored in block.files()}
-        files |= {stored.name: stored.size_bytes for spill in spills for stored in (spill.stored, spill.catalogue)}
-        return Counts(
-            known=sum(block.rows for block in blocks),
-            collected=sum(block.collected for block in blocks),
-            scheduled=sum(block.scheduled for block in blocks),
-            hosts=sum(block.hosts_count for block in blocks),
-            blocks=len(blocks),
-            waiting=sum(block.waiting for block in blocks),
-            disk_bytes=sum(files.values()),
-        )
+        spills = [stored for spill in self._state.spills for stored in (spill.stored, spill.catalogue)]
+        return _counts(self._state.blocks, spills)
 
     def close(self) -> None:
         self._hold.release()
@@ -246,6 +236,29 @@ def look_up(folder: Path, url: str) -> Known | None:
             if read_manifest(folder) == found:
                 raise
     raise WorkError(f"{folder} changes faster than it can be read; try again")
+
+
+def counts_of(folder: Path) -> Counts:
+    """As of the last commit, also while another process works in the folder."""
+    found = read_manifest(folder)
+    if found is None:
+        return _counts([], [])
+    spills = [Stored(*stored) for _, *parts in found["spills"] for stored in parts]
+    return _counts([_block_from(each) for each in found["blocks"]], spills)
+
+
+def _counts(blocks: list[Block], spills: list[Stored]) -> Counts:
+    files = {stored.name: stored.size_bytes for block in blocks for stored in block.files()}
+    files |= {stored.name: stored.size_bytes for stored in spills}
+    return Counts(
+        known=sum(block.rows for block in blocks),
+        collected=sum(block.collected for block in blocks),
+        scheduled=sum(block.scheduled for block in blocks),
+        hosts=sum(block.hosts_count for block in blocks),
+        blocks=len(blocks),
+        waiting=sum(block.waiting for block in blocks),
+        disk_bytes=sum(files.values()),
+    )
 
 
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))

@@ -1,0 +1,77 @@
+"""`tarrafa index`: the documents of a crawl, made ready to be searched."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.collection.indexing import Indexed, Indexing, follow
+from tarrafa.search import Search
+from tarrafa.units import rough_duration
+
+EXAMPLES = [
+    ("tarrafa index --dir crawl", "index what is new since last time"),
+    ("tarrafa index --dir crawl --follow", "go on beside a crawl, until it ends"),
+    ("tarrafa index --dir crawl --rebuild", "index everything anew"),
+]
+
+
+def command(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    rebuild: Annotated[bool, switch("--rebuild", "forget the index and make it anew")] = False,
+    is_following: Annotated[bool, switch("--follow", "go on beside the crawl until it ends, or until Ctrl-C")] = False,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Index the documents of a crawl, so that they can be searched. Works while the crawl runs; takes only what is new.
+
+    It can be stopped at any moment and goes on where it was.
+    """
+    folder, _ = crawl_of(context, directory)
+    with _stopped_by_signals() as stop:
+        done = _index(folder.root, rebuild, is_following, stop, as_json)
+    documents_count = Search.open(folder.root).documents_count
+    if as_json:
+        rate = round(done.rows / done.seconds, 1) if done.rows else 0.0
+        told = {"rows": done.rows, "seconds": round(done.seconds, 3), "rows_per_second": rate}
+        show_json({**told, "documents": documents_count})
+    else:
+        typer.echo(
+            f"{done.rows:,} pages read in {rough_duration(done.seconds)}; {documents_count:,} documents can be searched"
+        )
+
+
+def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet: bool) -> Indexed:
+    with (
+        Progress(console=console(), transient=True, disable=is_quiet or not console().is_terminal) as progress,
+        Indexing(root, is_new=rebuild) as indexing,
+    ):
+        task = progress.add_task("index")
+
+        def told(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        return follow(root, indexing, told, stop) if is_following else indexing.catch_up(told, stop)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[Event]:
+    """The first Ctrl-C ends the work after the rows in hand; a second one ends it at once, which harms nothing."""
+    stop = Event()
+
+    def first(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    before = {number: signal.signal(number, first) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,94 @@
+"""`tarrafa rank`: who is important in the link graph of a crawl."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.collection.ranking import Best, best_hosts, best_pages, update_ranks
+from tarrafa.memory import keep_freed_memory
+from tarrafa.rank import Ranks
+from tarrafa.texts import printable
+from tarrafa.units import rough_duration
+
+EXAMPLES = [
+    ("tarrafa rank --dir crawl", "rank all pages that are saved, and show the ten best"),
+    ("tarrafa rank --dir crawl --top 100", "the hundred best pages and hosts"),
+    ("tarrafa rank --dir crawl --json", "the same for a script"),
+]
+
+_TOP = 10
+_TOP_MAX = 10_000
+
+
+def command(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    top: Annotated[
+        int, typer.Option(metavar="K", min=0, max=_TOP_MAX, help="how many of the best pages and hosts are shown")
+    ] = _TOP,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Rank pages and hosts by the links between them. Works while the crawl runs; reads only what is new."""
+    folder, _ = crawl_of(context, directory)
+    keep_freed_memory()
+    began = time.monotonic()
+    with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
+        task = progress.add_task("")
+        ranks = update_ranks(
+            folder,
+            lambda step, done, total: progress.update(task, description=step, completed=done, total=total or None),
+        )
+    seconds = time.monotonic() - began
+    pages, hosts = best_pages(directory, ranks, top), best_hosts(directory, ranks, top)
+    if as_json:
+        show_json(
+            {**_facts(ranks), "seconds": round(seconds, 3), "best_pages": _told(pages), "best_hosts": _told(hosts)}
+        )
+    else:
+        _show(ranks, seconds, pages, hosts)
+
+
+def _facts(ranks: Ranks) -> dict[str, Any]:
+    taken = {agent: each._asdict() for agent, each in ranks.taken.items()}
+    return {"generation": ranks.generation, **ranks.counts._asdict(), "agents": taken}
+
+
+def _told(best: list[Best]) -> list[dict[str, Any]]:
+    return [{"name": each.name, "rank": round(each.rank, 4), **each.facts} for each in best]
+
+
+def _show(ranks: Ranks, seconds: float, pages: list[Best], hosts: list[Best]) -> None:
+    counts = ranks.counts
+    typer.echo(
+        f"{counts.pages:,} pages of {counts.hosts:,} hosts, {counts.links:,} links to {counts.urls:,} URLs; "
+        f"{counts.copies:,} copies merged, {counts.redirects:,} redirects followed; "
+        f"{counts.iterations} iterations, {rough_duration(seconds)}"
+    )
+    if pages:
+        table = _table("best pages", "rank", "host rank", "links", "from outside", "URL")
+        for each in pages:
+            facts = (
+                f"{each.facts['host_rank']:.2f}",
+                f"{each.facts['links_in']:,}",
+                f"{each.facts['links_outside']:,}",
+            )
+            table.add_row(f"{each.rank:.2f}", *facts, printable(each.name))
+        console().print(table)
+    if hosts:
+        table = _table("best hosts", "rank", "pages", "host")
+        for each in hosts:
+            table.add_row(f"{each.rank:.2f}", f"{each.facts['pages']:,}", printable(each.name))
+        console().print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, title=f"\n{title}", title_justify="left")
+    for name in columns[:-1]:
+        table.add_column(name, justify="right")
+    table.add_column(columns[-1], overflow="fold")
+    return table

@@ -1,0 +1,89 @@
+"""`tarrafa search`: which pages of a crawl answer these words."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.collection.ranking import ranks_folder
+from tarrafa.rank import Ranks
+from tarrafa.search import TOP_MAX, Hit, Request, Results, Search
+from tarrafa.texts import printable
+
+EXAMPLES = [
+    ("tarrafa search 'fishing net' --dir crawl", "pages with any of the words"),
+    ("tarrafa search '+fishing +net -trap' --dir crawl", "all of these words, without that one"),
+    ("tarrafa search '\"fishing net\" site:example.org' --dir crawl", "a phrase, in one site"),
+    ("tarrafa search net --dir crawl --page 2 --explain", "the next ten, and why they stand there"),
+]
+
+
+def command(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="words, +all, -without, a phrase in quotes, word*")],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    top: Annotated[int, typer.Option(metavar="K", min=1, max=TOP_MAX, help="results on a page")] = 10,
+    page: Annotated[int, typer.Option(metavar="P", min=1, help="which page of results")] = 1,
+    per_site: Annotated[
+        int, typer.Option(metavar="N", min=0, help="results of a site before others have their turn; 0 for any number")
+    ] = 1,
+    expand: Annotated[bool, switch("--expand", "also look for words that the best results have in common")] = False,
+    fresh: Annotated[bool, switch("--fresh", "prefer pages of late")] = False,
+    explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Search the pages of a crawl that are indexed. Works while crawl and index run.
+
+    A query that begins with a minus stands after two of them: tarrafa search --dir crawl -- '-word other'.
+    """
+    folder, _ = crawl_of(context, directory)
+    request = Request(query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, explain=explain)
+    results = Search.open(folder.root, Ranks.open(ranks_folder(folder.root))).search(request)
+    if as_json:
+        show_json(_told(results))
+    else:
+        _show(results, request)
+
+
+def _told(results: Results) -> dict[str, Any]:
+    told = asdict(results)
+    told["filters"] = [each._asdict() for each in results.filters]
+    return told
+
+
+def _show(results: Results, request: Request) -> None:
+    out = console()
+    first = (request.page - 1) * request.top
+    found = f"{results.count:,} pages" if results.count != 1 else "1 page"
+    out.print(Text(f"{found} in {1_000 * results.seconds:.0f} ms", "dim"))
+    if results.suggestion:
+        out.print(Text(f"did you mean: {printable(results.suggestion)}"))
+    for number, hit in enumerate(results.hits, first + 1):
+        out.print(_shown(number, hit), soft_wrap=True)
+    if not results.hits:
+        out.print(Text("nothing more is found" if first else "nothing is found"))
+
+
+def _shown(number: int, hit: Hit) -> Text:
+    margin = "    "
+    title = printable(hit.title) or printable(hit.url)
+    text = Text.assemble(f"\n{number:>2}. ", (title, "bold"), "\n", margin, (printable(hit.url), "green"), "\n", margin)
+    for piece, is_marked in hit.snippet:
+        text.append(printable(piece), "bold yellow" if is_marked else None)
+    facts = [f"visited {_day(hit.fetched_at)}"]
+    facts += [f"published {_day(hit.published_at)}"] if hit.published_at is not None else []
+    facts += [f"rank {hit.rank:.2f}"] if hit.rank else []
+    facts += [f"the same at {printable(url)}" for url in hit.copies]
+    text.append(f"\n{margin}{' · '.join(facts)}", "dim")
+    if hit.explanation:
+        parts = (f"{name} {value:.3f}" for name, value in hit.explanation.items())
+        text.append(f"\n{margin}{' · '.join(parts)}", "dim")
+    return text
+
+
+def _day(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")

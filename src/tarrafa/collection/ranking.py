@@ -1,0 +1,195 @@
+"""The ranks of a crawl: made, kept up with the crawl, and shown by name.
+
+What was read of links and documents is kept in parts, so a second run reads only what was added since. A run that is
+killed loses at most one part, about a million rows.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.disk import Hold, translated
+from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER, count_rows
+from tarrafa.keep.added import rows_added
+from tarrafa.keep.segments import Layout
+from tarrafa.obey import is_nofollow
+from tarrafa.rank import (
+    DOCUMENT_COLUMNS,
+    LINK_COLUMNS,
+    PART_ROWS,
+    U64,
+    DocumentRows,
+    Kind,
+    LinkRows,
+    Parts,
+    Ranks,
+    Settings,
+    Taken,
+    compute,
+    fingerprints_of,
+    write_generation,
+)
+
+RANKS_FOLDER = "ranks"
+_DEFAULT_SETTINGS = Settings()
+
+# Called now and then with what is being done, how much of it is done, and of how much: rows, or steps.
+Told = Callable[[str, int, int], None]
+
+
+class _Source(NamedTuple):
+    kind: Kind
+    folder: str
+    layout: Layout
+    columns: tuple[str, ...]
+    repeating: tuple[str, ...]
+
+
+_SOURCES = (
+    _Source(Kind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",)),
+    _Source(Kind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind")),
+)
+
+
+class Best(NamedTuple):
+    """A page or a host among the best."""
+
+    name: str
+    rank: float
+    facts: dict[str, Any]
+
+
+def ranks_folder(root: Path) -> Path:
+    return root / RANKS_FOLDER
+
+
+def present(root: Path) -> dict[str, Taken]:
+    """What each agent of a crawl has saved by now: counted, not read."""
+    found: dict[str, Taken] = {}
+    for agent in sorted((root / "agents").iterdir()) if (root / "agents").is_dir() else ():
+        if (agent / "hosts" / "hosts.sqlite").is_file():
+            book = HostBook(agent / "hosts" / "hosts.sqlite")
+            checkpoint = book.checkpoint().number
+            book.close()
+            rows = [count_rows(agent / source.folder, source.layout, checkpoint) for source in _SOURCES]
+            found[agent.name] = Taken(checkpoint, *rows)
+    return found
+
+
+def is_behind(root: Path, settings: Settings = _DEFAULT_SETTINGS) -> bool:
+    """Whether there is anything that the ranks do not know. Links are not read."""
+    return _is_behind(Ranks.open(ranks_folder(root)), present(root), settings)
+
+
+def _is_behind(ranks: Ranks | None, now: dict[str, Taken], settings: Settings) -> bool:
+    if ranks is None or ranks.settings != asdict(settings):
+        return True
+    return {agent: taken[1:] for agent, taken in ranks.taken.items()} != {
+        agent: taken[1:] for agent, taken in now.items()
+    }
+
+
+def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_SETTINGS) -> Ranks:
+    """The ranks of all that the crawl has saved; made anew if anything was added."""
+    place = ranks_folder(folder.root)
+    with _held(place):
+        now = present(folder.root)
+        ranks = Ranks.open(place)
+        if ranks is not None and not _is_behind(ranks, now, settings):
+            return ranks
+        parts = Parts(place)
+        taken = _take(folder.root, parts, now, told)
+        former = None if ranks is None else lambda fingerprints: ranks.of(fingerprints).rank
+        columns, counts = compute(parts, settings, former, lambda step: told(step, 0, 0))
+        told("writing", 0, 0)
+        write_generation(place, columns, counts, taken, settings)
+    found = Ranks.open(place)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[None]:
+    with translated(place):
+        place.mkdir(parents=True, exist_ok=True)
+        hold = Hold(place)
+    try:
+        yield
+    finally:
+        hold.release()
+
+
+def _take(root: Path, parts: Parts, now: dict[str, Taken], told: Told) -> dict[str, Taken]:
+    """Everything that was added becomes parts."""
+    for agent in parts.agents():
+        if agent not in now or _is_older(parts, agent, now[agent]):
+            parts.forget(agent)
+    total = sum(taken.documents + taken.links for taken in now.values())
+    for agent, taken in now.items():
+        for source in _SOURCES:
+            for _ in _parts_added(root / "agents" / agent, parts, source, taken.checkpoint):
+                told("reading", sum(parts.rows(each, kind) for each in now for kind in Kind), total)
+    return {
+        agent: Taken(taken.checkpoint, parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+        for agent, taken in now.items()
+    }
+
+
+def _is_older(parts: Parts, agent: str, taken: Taken) -> bool:
+    """Whether the agent has less than was taken from it: an older copy was restored, or the crawl was begun anew."""
+    rows = (parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+    return parts.checkpoint(agent) > taken.checkpoint or rows[0] > taken.documents or rows[1] > taken.links
+
+
+def _parts_added(agent: Path, parts: Parts, source: _Source, checkpoint: int) -> Iterator[None]:
+    """Each part is durable when its turn ends."""
+    gathered: DocumentRows | LinkRows = DocumentRows() if source.kind is Kind.DOCUMENTS else LinkRows(is_nofollow)
+    start, rows = parts.rows(agent.name, source.kind), 0
+    folder = agent / source.folder
+    for batch in rows_added(folder, source.layout, checkpoint, source.columns, start, source.repeating):
+        gathered.add(batch)
+        rows += batch.num_rows
+        if rows >= PART_ROWS:
+            parts.add(agent.name, source.kind, rows, checkpoint, gathered.part())
+            rows = 0
+            yield
+    if rows:
+        parts.add(agent.name, source.kind, rows, checkpoint, gathered.part())
+        yield
+
+
+def best_pages(root: Path, ranks: Ranks, count: int) -> list[Best]:
+    best = ranks.best(count)
+    names, columns = _named(root, ranks, best, "url"), ranks.of(best)
+    rows = zip(best.tolist(), *(column.tolist() for column in columns), strict=True)
+    return [
+        Best(names[number], rank, {"host_rank": host_rank, "links_in": links_in, "links_outside": outside})
+        for number, rank, host_rank, links_in, outside in rows
+        if number in names
+    ]
+
+
+def best_hosts(root: Path, ranks: Ranks, count: int) -> list[Best]:
+    best = ranks.best_hosts(count)
+    names = _named(root, ranks, np.array([each.host_hash for each in best], np.uint64), "host")
+    return [Best(names[each.host_hash], each.rank, {"pages": each.pages}) for each in best if each.host_hash in names]
+
+
+def _named(root: Path, ranks: Ranks, wanted: U64, column: str) -> dict[int, str]:
+    """The texts of fingerprints, from the documents of which the ranks are made; ends when all are found."""
+    found: dict[int, str] = {}
+    for agent, taken in ranks.taken.items():
+        folder = root / "agents" / agent / DOCUMENTS_FOLDER
+        for batch in rows_added(folder, DOCUMENTS, taken.checkpoint, [column], 0):
+            texts = batch.column(0)
+            numbers = fingerprints_of(texts)
+            for row in np.flatnonzero(np.isin(numbers, wanted)).tolist():
+                found[int(numbers[row])] = texts[row].as_py()
+            if len(found) == len(wanted):
+                return found
+    return found

@@ -1,0 +1,57 @@
+"""Rows that were added to documents or links since one last looked.
+
+Segments of a folder are joined now and then, but their rows keep the order of writing. So the number of rows that were
+taken says where to go on, and whole files and row groups before it are not even read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tarrafa.disk import translated
+from tarrafa.keep.segments import Layout, checked, live_files, readable
+
+
+def rows_added(
+    folder: Path, layout: Layout, checkpoint: int, columns: Sequence[str], start_row: int, repeating: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Every row from `start_row` up to a checkpoint, a row group at a time.
+
+    Of `repeating` columns, whose texts are few, the rows are numbers with a dictionary. For others that is slow.
+    """
+    with translated(folder), live_files(folder, checkpoint) as files, ThreadPoolExecutor(1, "reader") as reader:
+        waiting: Future[list[pa.RecordBatch]] | None = None
+        for group in _groups(files, layout, columns, start_row, repeating):
+            # One is read while the caller works on another.
+            reading = reader.submit(group)
+            yield from waiting.result() if waiting else ()
+            waiting = reading
+        yield from waiting.result() if waiting else ()
+
+
+def _groups(
+    files: Sequence[BinaryIO], layout: Layout, columns: Sequence[str], start_row: int, repeating: Sequence[str]
+) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
+    """A function for each row group with rows that are wanted, which reads them."""
+    skipped = start_row
+    for file in files:
+        with readable(file):
+            found = checked(file, layout, repeating)
+        for number in range(found.metadata.num_row_groups):
+            count = found.metadata.row_group(number).num_rows
+            if skipped < count:
+                yield partial(_group, file, found, number, columns, skipped)
+            skipped = max(0, skipped - count)
+
+
+def _group(
+    file: BinaryIO, found: pq.ParquetFile, number: int, columns: Sequence[str], skipped: int
+) -> list[pa.RecordBatch]:
+    with readable(file):
+        rows: list[pa.RecordBatch] = found.read_row_group(number, columns=list(columns)).slice(skipped).to_batches()
+    return rows

@@ -1,0 +1,67 @@
+"""PageRank by power iteration: the share of time that someone who follows links at random spends on each node.
+
+1. From a node without links one goes on anywhere.
+2. The ranks are not negative, and their mean is 1.
+3. Where one begins changes how long it takes, and not what is found, within the tolerance.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tarrafa.rank.columns import F64
+
+DAMPING = 0.85
+# The ranks of two iterations differ by less than this share in total.
+TOLERANCE = 1e-6
+ITERATIONS_MAX = 100
+
+
+class Iterated(NamedTuple):
+    ranks: F64  # of each node; their mean is 1
+    iterations: int
+
+
+def link_matrix(sources: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any], count: int) -> sparse.csr_array:
+    """A row for each target: its sources, each once, however often it links; together they weigh 1 at most."""
+    places = (targets.astype(np.int32, copy=False), sources.astype(np.int32, copy=False))
+    matrix = sparse.coo_array((weights, places), shape=(count, count)).tocsr()
+    np.minimum(matrix.data, 1, out=matrix.data)
+    return matrix
+
+
+def pagerank(
+    matrix: sparse.csr_array,
+    start: F64 | None = None,
+    damping: float = DAMPING,
+    tolerance: float = TOLERANCE,
+    iterations_max: int = ITERATIONS_MAX,
+) -> Iterated:
+    """`matrix` has a row for each target and a column for each source; `start` are ranks of last time."""
+    count = matrix.shape[0]
+    if not count:
+        return Iterated(np.empty(0), 0)
+    # Once for all: a matrix of another type than the ranks would be copied in each iteration.
+    matrix = matrix.astype(np.float64, copy=False)
+    leaving = np.bincount(matrix.indices, matrix.data, count)
+    is_dangling = leaving == 0
+    shares = 1 / np.where(is_dangling, 1, leaving)
+    ranks = _normalised(start, count)
+    iterations, change = 0, float("inf")
+    while iterations < iterations_max and change >= tolerance:
+        following = damping * (matrix @ (ranks * shares))
+        following += (1 - following.sum()) / count
+        iterations, change = iterations + 1, np.abs(following - ranks).sum()
+        ranks = following
+    return Iterated(ranks * count, iterations)
+
+
+def _normalised(start: F64 | None, count: int) -> F64:
+    """Nodes that are new begin with the mean, which is 1."""
+    if start is None:
+        return np.full(count, 1 / count)
+    filled: F64 = np.where(start > 0, start, 1.0)
+    filled /= filled.sum()
+    return filled

@@ -1,0 +1,250 @@
+"""A crawl's documents, searched as one, whatever number of agents indexed them.
+
+The way of a question: `parse`; candidates of every index, merged by score; nearness and anchors of the best; the order;
+copies folded, sites spread; one page of it with pieces of text. Only the documents of that page are read from disk, so
+the hundredth page takes as long as the first.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tarrafa.errors import InputError
+from tarrafa.search.answers import Hit, Request, Results
+from tarrafa.search.compiling import Question
+from tarrafa.search.expansion import DOCUMENTS_LIMIT, WORDS_LIMIT, expansion, inverse_frequency
+from tarrafa.search.index import has_index
+from tarrafa.search.query import Filter, Query, make_filter, parse
+from tarrafa.search.ranking import (
+    ANCHORS_LIMIT,
+    CANDIDATES_LIMIT,
+    F64,
+    NEAR_LIMIT,
+    Candidates,
+    RankSource,
+    Scores,
+    anchor_share,
+    fold_copies,
+    join,
+    score,
+    spread,
+)
+from tarrafa.search.shard import Found, Kept, Opened, Shard
+from tarrafa.search.showing import Marker, make_hit
+from tarrafa.search.spelling import WORD_MIN_CHARS, best_spelling
+from tarrafa.search.words import Language, split, telling
+
+_INDEXES = "agents/*/index"
+_COPIES_LIMIT = 20  # that a result lists
+_FLOOD_COPIES = 20  # so many copies among the candidates leave no room for others
+_ROUNDS_LIMIT = 3
+_LIKE_TERMS = 2_000  # that a word may have meant
+_PREFIX_MAX_CHARS = 200
+_SUGGESTIONS_MAX = 20
+
+
+class Search:
+    """Asked by any number of threads. What was committed after it was opened is seen after `refresh`."""
+
+    def __init__(self, folder: Path, ranks: RankSource | None) -> None:
+        self._folder = folder
+        self._ranks = ranks
+        self._language = Language()
+        self._opened: dict[Path, Opened] = {}
+        self._shards: list[Shard] = []
+        self.refresh()
+
+    @classmethod
+    def open(cls, folder: Path, ranks: RankSource | None = None) -> "Search":
+        """`folder` is that of the crawl."""
+        return cls(folder, ranks)
+
+    def refresh(self) -> None:
+        """See what other processes have committed, and indexes of agents that are new."""
+        paths = [path for path in sorted(self._folder.glob(_INDEXES)) if has_index(path)]
+        if not paths:
+            raise InputError(f"nothing is indexed in {self._folder} yet; do it with tarrafa index --dir DIR")
+        for number, path in enumerate(paths):
+            if path not in self._opened:
+                self._opened[path] = Opened(path, self._language, number)
+        self._shards = [self._opened[path].shard() for path in paths]
+
+    @property
+    def documents_count(self) -> int:
+        return sum(shard.documents_count for shard in self._shards)
+
+    def search(self, request: Request) -> Results:
+        started = time.perf_counter()
+        shards = self._shards
+        question = self._question(request)
+        if not question.query.clauses and not question.query.filters:
+            return Results((), 0, time.perf_counter() - started, request.page)
+        if request.expand:
+            question = self._expanded(shards, question)
+        found, candidates = self._candidates(shards, question, request.page * request.top)
+        near, anchors = self._beside(shards, question, candidates)
+        ranks = self._ranks.of(candidates.fingerprint) if self._ranks else None
+        scores = score(candidates, near, anchors, ranks, time.time() if request.fresh else None)
+        hits = self._page(shards, found, candidates, scores, request, question)
+        return Results(
+            hits=hits,
+            count=max(sum(each.matches_count for each in found[: len(shards)]), len(hits)),
+            seconds=time.perf_counter() - started,
+            page=request.page,
+            suggestion=self._suggestion(shards, request.text, question.query),
+            filters=question.query.filters,
+        )
+
+    def _question(self, request: Request) -> Question:
+        query = parse(request.text)
+        asked = {"site": request.site, "lang": request.language, "after": request.after, "before": request.before}
+        more = [made for name, value in asked.items() if value and (made := _asked(name, value))]
+        query = Query(query.clauses, tuple(dict.fromkeys((*query.filters, *more))))
+        languages = [each.value for each in query.filters if each.name == "lang" and not each.is_excluded]
+        return Question(query, languages[0] if languages else None)
+
+    def _candidates(self, shards: list[Shard], question: Question, wanted: int) -> tuple[list[Found], Candidates]:
+        """Where copies of few pages fill all places, those are left out and the others asked for again."""
+        found: list[Found] = []
+        excluded: list[int] = []
+        for _ in range(_ROUNDS_LIMIT):
+            answers = [shard.candidates(question, excluded) for shard in shards]
+            numbered = [_renumbered(each, len(found) + place) for place, each in enumerate(answers)]
+            found += numbered
+            joined = join([each.candidates for each in found])
+            signatures, counts = np.unique(joined.signature, return_counts=True)
+            flood = [int(value) for value in signatures[(counts > _FLOOD_COPIES) & (signatures > 0)]]
+            is_full = any(len(each.addresses) >= CANDIDATES_LIMIT for each in answers)
+            if not is_full or len(signatures) >= wanted or set(flood) <= set(excluded):
+                break
+            found = [each._replace(candidates=_thinned(each.candidates)) for each in found]
+            excluded = sorted({*excluded, *flood})
+        return found, join([each.candidates for each in found])
+
+    def _beside(self, shards: list[Shard], question: Question, candidates: Candidates) -> tuple[F64, F64]:
+        """Nearness and anchors, for the best."""
+        near, anchors = np.zeros(len(candidates.words)), np.zeros(len(candidates.words))
+        best = candidates.index[:NEAR_LIMIT] % len(shards)
+        for number, shard in enumerate(shards):
+            places = np.flatnonzero(best == number)
+            near[places] = shard.near(question, candidates.fingerprint[places])
+        if self._ranks is not None and question.query.words:
+            folded = self._language.folded
+            words = frozenset(folded[word] for word in telling([*question.query.words]))
+            for place, texts in enumerate(self._ranks.anchors(candidates.fingerprint[:ANCHORS_LIMIT])):
+                known = [(frozenset(folded[word] for word in split(text)), votes) for text, votes in texts]
+                anchors[place] = anchor_share(known, words)
+        return near, anchors
+
+    def _page(
+        self,
+        shards: list[Shard],
+        found: list[Found],
+        candidates: Candidates,
+        scores: Scores,
+        request: Request,
+        question: Question,
+    ) -> tuple[Hit, ...]:
+        order = np.lexsort((candidates.fingerprint, -scores.total)).astype(np.int64)
+        folded = [[int(order[place]) for place in group] for group in fold_copies(candidates.signature[order])]
+        groups = spread(folded, candidates.site, request.per_site)
+        start = (request.page - 1) * request.top
+        marker = Marker(self._language, question)
+        hits: list[Hit] = []
+        for group in groups[start : start + request.top]:
+            kept = [_kept(shards, found, candidates, place) for place in group[: 1 + _COPIES_LIMIT]]
+            hits.append(make_hit(kept, marker, scores, group[0], request.explain))
+        return tuple(hits)
+
+    def _expanded(self, shards: list[Shard], question: Question) -> Question:
+        """The question with words that its best results have in common."""
+        found = [shard.candidates(question, []) for shard in shards]
+        best = join([_renumbered(each, place).candidates for place, each in enumerate(found)])
+        leaders = [group[0] for group in fold_copies(best.signature)][:DOCUMENTS_LIMIT]
+        kept = [_kept(shards, found, best, place) for place in leaders]
+        stems = [self._stems(each) for each in kept]
+        known = {stem for word in question.query.words for stem in self._language.variants(word, None)}
+        count = sum(shard.documents_count for shard in shards)
+
+        def rarity(stem: str) -> float:
+            return inverse_frequency(sum(shard.documents_with(stem) for shard in shards), count)
+
+        return question._replace(extra=expansion(stems, known, rarity))
+
+    def _stems(self, kept: Kept) -> list[str]:
+        words = split(f"{kept.title} {kept.description} {kept.text}")[:WORDS_LIMIT]
+        forms = self._language.stems(kept.language)
+        return [form for word in words if (form := forms[word])]
+
+    def suggest(self, prefix: str, limit: int) -> list[str]:
+        """Questions that begin so, from words of titles."""
+        words = split(prefix[:_PREFIX_MAX_CHARS])
+        if not words or prefix[-1:].isspace():
+            return []
+        folds = [self._language.folded[word] for word in words]
+        if not all(folds):
+            return []
+        counts: dict[str, int] = {}
+        for shard in self._shards:
+            for word, count in shard.title_words(folds[-1], folds[:-1], min(limit, _SUGGESTIONS_MAX)):
+                counts[word] = counts.get(word, 0) + count
+        best = sorted(counts, key=lambda word: (-counts[word], word))[: min(limit, _SUGGESTIONS_MAX)]
+        return [" ".join([*words[:-1], word]) for word in best]
+
+    def _suggestion(self, shards: list[Shard], text: str, query: Query) -> str | None:
+        better = text
+        for word in query.words:
+            fold = self._language.folded[word]
+            if len(fold) < WORD_MIN_CHARS or fold.isdigit() or any(shard.has(fold) for shard in shards):
+                continue
+            stems = self._language.variants(word, None)
+            if any(shard.documents_with(stem) for shard in shards for stem in stems):
+                continue
+            starts = [(shard, start) for shard in shards for start in _starts(fold)]
+            known = [each for shard, start in starts for each in shard.words_like(start, _LIKE_TERMS)]
+            spelling = best_spelling(fold, known)
+            better = _replaced(better, word, spelling) if spelling else better
+        return better if better != text else None
+
+
+def _asked(name: str, value: str) -> Filter:
+    made = make_filter(name, value)
+    if made is None:
+        raise InputError(f"{name} takes a year, a month or a day such as 2024-05-17, not {value[:40]!a}")
+    return made
+
+
+def _renumbered(found: Found, number: int) -> Found:
+    """`number` says which of several answers; its rest by the number of indexes says which index."""
+    candidates = found.candidates
+    index = np.full(len(candidates.words), number, np.int64)
+    parts = (candidates.place, candidates.fingerprint, candidates.signature, candidates.site, candidates.dated)
+    return found._replace(candidates=Candidates(candidates.words, index, *parts))
+
+
+def _thinned(candidates: Candidates) -> Candidates:
+    """At most so many copies of one content as a result lists."""
+    seen: dict[int, int] = {}
+    kept: list[int] = []
+    for place, signature in enumerate(candidates.signature.tolist()):
+        seen[signature] = seen.get(signature, 0) + 1
+        if not signature or seen[signature] <= _COPIES_LIMIT:
+            kept.append(place)
+    return candidates.take(np.array(kept, np.int64))
+
+
+def _kept(shards: list[Shard], found: list[Found], candidates: Candidates, place: int) -> Kept:
+    number = int(candidates.index[place])
+    return shards[number % len(shards)].kept(found[number].addresses[int(candidates.place[place])])
+
+
+def _starts(fold: str) -> list[str]:
+    """Beginnings under which the right spelling may stand: the first letters, or those swapped."""
+    return list(dict.fromkeys([fold[:2], fold[1] + fold[0], fold[0] + fold[2]]))
+
+
+def _replaced(text: str, word: str, better: str) -> str:
+    low = text.lower()
+    start = low.find(word)
+    return f"{text[:start]}{better}{text[start + len(word) :]}" if start >= 0 and len(low) == len(text) else text

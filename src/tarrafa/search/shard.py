@@ -1,0 +1,127 @@
+"""One index as it was at one moment, and what can be asked of it."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tantivy
+from tantivy import DocAddress, Occur, Query, Searcher
+
+from tarrafa.search.compiling import Compiler, Question
+from tarrafa.search.index import DATED, FINGERPRINT, KEPT, KEPT_MARK, SIGNATURE, SITE, STEMS, TITLE, WORDS, open_index
+from tarrafa.search.query import Sign
+from tarrafa.search.ranking import CANDIDATES_LIMIT, F64, U64, Candidates
+from tarrafa.search.words import Language
+
+
+class Kept(NamedTuple):
+    """What a result shows, as the writer wrote it."""
+
+    url: str
+    title: str
+    site: str
+    host: str
+    language: str
+    canonical: str
+    fetched_at: int
+    published_at: int | None
+    description: str
+    text: str
+
+
+class Found(NamedTuple):
+    """Candidates, where their documents stand in the index, and how many match."""
+
+    candidates: Candidates
+    addresses: list[DocAddress]
+    matches_count: int
+
+
+class Shard:
+    """Read by any number of threads: it never changes."""
+
+    def __init__(self, index: tantivy.Index, language: Language, number: int) -> None:
+        self._searcher: Searcher = index.searcher()
+        self._schema = index.schema
+        self._compiler = Compiler(self._schema, self._searcher, language)
+        self._number = number
+        self.documents_count = self._searcher.num_docs
+
+    def candidates(self, question: Question, excluded_signatures: list[int]) -> Found:
+        query = self._compiler.candidates(question, excluded_signatures)
+        # Counting means looking at every match. Where any word will do, the best are found without that, and matches
+        # are counted apart, without scores.
+        is_any = not question.query.filters and all(each.sign is Sign.ANY for each in question.query.clauses)
+        answer: Any = self._searcher.search(query, CANDIDATES_LIMIT, count=not is_any)
+        hits = answer.hits
+        addresses = [address for _, address in hits]
+        count = len(hits)
+        found = Candidates(
+            words=np.array([score for score, _ in hits], np.float64),
+            index=np.full(count, self._number, np.int64),
+            place=np.arange(count, dtype=np.int64),
+            fingerprint=np.array(self._values(FINGERPRINT, addresses), np.uint64),
+            signature=np.array(self._values(SIGNATURE, addresses), np.uint64),
+            site=np.array(self._values(SITE, addresses), np.uint64),
+            dated=np.array(self._values(DATED, addresses), np.int64),
+        )
+        return Found(found, addresses, self._count(question) if is_any else answer.count)
+
+    def _values(self, field: str, addresses: list[DocAddress]) -> list[Any]:
+        return list(self._searcher.fast_field_values(field, addresses))
+
+    def _count(self, question: Question) -> int:
+        answer: Any = self._searcher.search(self._compiler.matching(question), 1, count=True)
+        return int(answer.count)
+
+    def near(self, question: Question, fingerprints: U64) -> F64:
+        """How near the words are, for each of these documents."""
+        query = self._compiler.near(question, fingerprints.tolist()) if len(fingerprints) else None
+        if query is None:
+            return np.zeros(len(fingerprints))
+        hits = self._searcher.search(query, len(fingerprints), count=False).hits
+        keys = self._searcher.fast_field_values(FINGERPRINT, [address for _, address in hits])
+        scores = {key: score - 1.0 for key, (score, _) in zip(keys, hits, strict=True)}
+        return np.array([scores.get(key, 0.0) for key in fingerprints.tolist()], np.float64)
+
+    def kept(self, address: DocAddress) -> Kept:
+        kept: bytes = self._searcher.doc(address).get_first(KEPT) or b""
+        *names, fetched_at, published_at, description, text = kept.decode().split(KEPT_MARK, len(Kept._fields) - 1)
+        published = int(published_at) if published_at else None
+        url, title, site, host, language, canonical = names
+        return Kept(url, title, site, host, language, canonical, int(fetched_at), published, description, text)
+
+    def documents_with(self, stem: str) -> int:
+        return self._searcher.doc_freq(STEMS, stem)
+
+    def has(self, fold: str) -> bool:
+        return self._searcher.doc_freq(WORDS, fold) > 0
+
+    def words_like(self, start: str, limit: int) -> list[tuple[str, int]]:
+        """Words of documents that begin so, with how many documents have them, most first."""
+        return self._searcher.terms_with_prefix(WORDS, start, limit=limit)
+
+    def title_words(self, start: str, before: Sequence[str], limit: int) -> list[tuple[str, int]]:
+        """Words of titles that begin so, of titles that have those words too."""
+        among = [(Occur.Must, Query.term_query(self._schema, TITLE, word, "freq")) for word in before]
+        only = Query.boolean_query(among) if among else None
+        return self._searcher.terms_with_prefix(TITLE, start, filter_query=only, limit=limit)
+
+
+class Opened:
+    """An index on disk that is read again and again."""
+
+    def __init__(self, folder: Path, language: Language, number: int) -> None:
+        self._index = open_index(folder)
+        self._language = language
+        self._number = number
+        self._shard = Shard(self._index, language, number)
+
+    def shard(self) -> Shard:
+        """As it is now, with all that other processes have committed; as it was, while it is being made anew."""
+        with contextlib.suppress(ValueError, OSError):
+            self._index.reload()
+            self._shard = Shard(self._index, self._language, self._number)
+        return self._shard

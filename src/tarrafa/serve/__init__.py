@@ -1,0 +1,26 @@
+"""What does a reader see?
+
+In: requests of browsers and programs, over HTTP, for one crawl's folder. Out: pages of HTML, and the same as JSON. The
+way of a request:
+
+1. `guard` asks `rates` whether this client may ask now, and puts the headers on every answer that keep browsers safe.
+2. `application` finds what is asked for. `asking` reads the parameters and refuses what is out of bounds.
+3. `searching` holds the collection as it is now, and renews it while the crawl goes on; `pool` keeps a slow question
+   from stalling those behind it. `facts` and `rows` read what is known of one URL from documents, links and archive;
+   `stored` makes its kept copy harmless.
+4. `showing` fills the templates, with the words of `languages`; `api` and `openapi` are for programs.
+
+Everything that is shown was written by strangers: templates escape all of it, no page of ours runs a script that is not
+ours, and what is wrong here is told to the operator's log, never to the reader.
+
+Not done here: indexing, ranking, deciding the order of results, encryption (a proxy in front does it), knowing who
+asks.
+"""
+
+from tarrafa.serve.application import Site, make_application
+from tarrafa.serve.facts import Reader
+from tarrafa.serve.rates import Rate
+from tarrafa.serve.searching import Collection, Searching
+from tarrafa.serve.server import Server, listen
+
+__all__ = ["Collection", "Rate", "Reader", "Searching", "Server", "Site", "listen", "make_application"]

@@ -1,0 +1,49 @@
+"""What the tests of search share: rows of documents, and indexes made of them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tarrafa.keep import DocumentRow
+from tarrafa.keep.documents import _table
+from tarrafa.search import Request, Search, Writer
+
+BEGAN = 1_700_000_000.0
+
+
+def row(path: str, text: str = "", title: str = "", **more: Any) -> DocumentRow:
+    """A page of example.org that was fetched, unless more is said."""
+    url = path if "//" in path else f"http://example.org/{path}"
+    usual: dict[str, Any] = {"fetched_at": BEGAN, "outcome": "fetched", "status": 200, "media_type": "text/html"}
+    return DocumentRow(**{**usual, "url": url, "text": text, "title": title, "language": "en", **more})
+
+
+def batch(rows: Iterable[DocumentRow]) -> pa.RecordBatch:
+    (found,) = _table(list(rows)).combine_chunks().to_batches()
+    return found
+
+
+def index_folder(root: Path, agent: str = "00") -> Path:
+    return root / "agents" / agent / "index"
+
+
+def write(root: Path, *rows: DocumentRow, agent: str = "00") -> None:
+    writer = Writer(index_folder(root, agent))
+    try:
+        if rows:
+            writer.apply(batch(rows))
+        writer.commit()
+    finally:
+        writer.close()
+
+
+def searched(root: Path, *rows: DocumentRow) -> Search:
+    write(root, *rows)
+    return Search.open(root)
+
+
+def urls(search: Search, text: str, **more: Any) -> list[str]:
+    """The ends of the URLs that answer, best first."""
+    return [hit.url.removeprefix("http://example.org/") for hit in search.search(Request(text, **more)).hits]

@@ -1,0 +1,307 @@
+"""Questions to real indexes."""
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from indexes import BEGAN, batch, index_folder, row, searched, urls, write
+from tarrafa.errors import DamagedError, HeldError, InputError
+from tarrafa.search import Request, Search, Writer
+from tarrafa.urls import fingerprint
+
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def nets(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    return searched(
+        tmp_path_factory.mktemp("nets"),
+        row("net", "A net is made of rope and holes.", "The net"),
+        row("fish", "Fishing with a net is done at sea, and fishing boats go out.", "Fishing"),
+        row("trap", "A trap catches fish without any rope.", "Traps"),
+        row("rede", "A informação sobre redes de pesca.", "Informações", language="pt"),
+        row("old", "An ancient anchor", "Anchors", published_at=BEGAN - 400 * DAY),
+        row("http://other.org/rope", "Rope is twisted.", "Rope", media_type="text/plain"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("net", {"net", "fish"}),
+        ("nets", {"net", "fish"}),
+        ("rope anchor", {"net", "trap", "old", "http://other.org/rope"}),
+        ("+net +rope", {"net"}),
+        ("net -holes", {"fish"}),
+        ('"rope and holes"', {"net"}),
+        ('"holes and rope"', set()),
+        ('"fishing net"', set()),
+        ('"fishing net"~3', {"fish"}),
+        ("holes -rope", set()),
+        ("INFORMACAO", {"rede"}),
+        ("informação", {"rede"}),
+        ("título pesca", {"rede"}),
+        ("title:rope", {"http://other.org/rope"}),
+        ("url:trap", {"trap"}),
+        ("site:other.org", {"http://other.org/rope"}),
+        ("rope site:example.org", {"net", "trap"}),
+        ("rope -site:example.org", {"http://other.org/rope"}),
+        ("host:other.org", {"http://other.org/rope"}),
+        ("lang:pt", {"rede"}),
+        ("type:plain", {"http://other.org/rope"}),
+        ("type:text/plain", {"http://other.org/rope"}),
+        ("anc*", {"old"}),
+        ("+anc*", {"old"}),
+        ("before:2023", {"old"}),
+        ("rope after:2023", {"net", "trap", "http://other.org/rope"}),
+        ("before:2023 after:2023", set()),
+        ('"rope and', {"net"}),
+        ("-rope", {"fish", "rede", "old"}),
+        ("nowhere", set()),
+        ("", set()),
+    ],
+)
+def test_question_finds(nets: Search, text: str, expected: set[str]) -> None:
+    assert set(urls(nets, text)) == expected
+
+
+def test_title_counts_more_than_text(nets: Search) -> None:
+    assert urls(nets, "fishing")[0] == "fish"
+    assert urls(nets, "rope")[0] == "http://other.org/rope"
+
+
+def test_snippet_marks_words_and_their_kin(nets: Search) -> None:
+    hit = nets.search(Request("fish")).hits[0]
+    assert ("fish", True) in hit.snippet or ("Fishing", True) in hit.snippet
+
+
+def test_count_is_of_all_that_match(nets: Search) -> None:
+    found = nets.search(Request("rope", top=1))
+    assert (found.count, len(found.hits), found.page) == (3, 1, 1)
+
+
+def test_pages_follow_each_other(nets: Search) -> None:
+    pages = [urls(nets, "rope", top=1, page=number) for number in (1, 2, 3, 4)]
+    assert sorted(map(len, pages)) == [0, 1, 1, 1]
+    assert len({url for page in pages for url in page}) == 3
+
+
+def test_misspelt_word_is_corrected(nets: Search) -> None:
+    assert nets.search(Request("fishign boats")).suggestion == "fishing boats"
+    assert nets.search(Request("fishing boats")).suggestion is None
+
+
+def test_suggestions_are_words_of_titles(nets: Search) -> None:
+    assert nets.suggest("an", 5) == ["anchors"]
+    assert nets.suggest("the ne", 5) == ["the net"]
+    assert nets.suggest("trap ne", 5) == []
+    assert nets.suggest("", 5) == []
+
+
+def test_explanation_adds_up(nets: Search) -> None:
+    hit = nets.search(Request("fishing net", explain=True)).hits[0]
+    parts = hit.explanation
+    assert parts["near"] > 0
+    assert hit.score == pytest.approx(parts["words"] + parts["near"] + parts["anchors"])
+
+
+def test_expansion_finds_what_the_best_results_talk_of(tmp_path: Path) -> None:
+    rows = [row(f"net{number}", "tarrafa is a castnet", f"net {number}") for number in range(3)]
+    search = searched(tmp_path, *rows, row("kin", "a castnet"), *(row(f"x{number}", "other") for number in range(9)))
+    assert "kin" not in urls(search, "tarrafa")
+    assert "kin" in urls(search, "tarrafa", expand=True)
+
+
+def test_filters_of_the_request_are_those_of_the_question(nets: Search) -> None:
+    assert urls(nets, "rope", site="other.org") == ["http://other.org/rope"]
+    assert urls(nets, "informação", language="pt") == ["rede"]
+    assert urls(nets, "anchor", before="2023-01-01") == ["old"]
+    assert [each.name for each in nets.search(Request("rope", site="other.org")).filters] == ["site"]
+
+
+def test_fresh_pages_come_first_when_asked(tmp_path: Path) -> None:
+    search = searched(
+        tmp_path, row("old", "net net net", "net", published_at=BEGAN), row("new", "net", published_at=time.time())
+    )
+    assert urls(search, "net") == ["old", "new"]
+    assert urls(search, "net", fresh=True) == ["new", "old"]
+
+
+def test_copies_are_folded_under_the_shortest_url(tmp_path: Path) -> None:
+    search = searched(tmp_path, *(row(path, "a net", signature=7) for path in ("long/path", "b", "a/b")))
+    (hit,) = search.search(Request("net")).hits
+    assert hit.url == "http://example.org/b"
+    assert hit.copies == ("http://example.org/a/b", "http://example.org/long/path")
+
+
+def test_canonical_wins_over_the_shortest_url(tmp_path: Path) -> None:
+    canonical = "http://example.org/long/path"
+    search = searched(tmp_path, *(row(path, "a net", signature=7, canonical=canonical) for path in ("b", "long/path")))
+    assert urls(search, "net") == ["long/path"]
+
+
+def test_flood_of_copies_leaves_room_for_others(tmp_path: Path) -> None:
+    """Thousands of pages may say nothing but that one must log in."""
+    rows = [row(f"login/{number}", "net log in net", "net", signature=7) for number in range(1_100)]
+    search = searched(tmp_path, *rows, row("other", "a text in which there is a net among many more words"))
+    assert urls(search, "net") == ["login/0", "other"]
+
+
+def test_results_of_sites_take_turns(tmp_path: Path) -> None:
+    rows = [row(f"http://a.org/{number}", "net net net net") for number in range(3)]
+    search = searched(tmp_path, *rows, row("http://b.org/", "a net of some other kind of make"))
+    assert [url.split("/")[2] for url in urls(search, "net")] == ["a.org", "b.org", "a.org", "a.org"]
+    assert [url.split("/")[2] for url in urls(search, "net", per_site=0)] == ["a.org", "a.org", "a.org", "b.org"]
+
+
+def test_indexes_of_several_agents_are_searched_as_one(tmp_path: Path) -> None:
+    write(tmp_path, row("a", "a net"), agent="00")
+    write(tmp_path, row("b", "a net and a boat"), agent="01")
+    search = Search.open(tmp_path)
+    assert set(urls(search, "net")) == {"a", "b"}
+    assert urls(search, '"net and"') == ["b"]
+    assert search.search(Request("net")).count == 2
+
+
+def test_refresh_sees_what_others_committed(tmp_path: Path) -> None:
+    search = searched(tmp_path, row("a", "net"))
+    write(tmp_path, row("b", "net"))
+    write(tmp_path, row("c", "net"), agent="01")
+    search.refresh()
+    assert set(urls(search, "net")) == {"a", "b", "c"}
+
+
+class Columns(NamedTuple):
+    rank: np.ndarray
+    host_rank: np.ndarray
+    links_in: np.ndarray
+    links_outside: np.ndarray
+
+
+class Known:
+    """Ranks of one page, and what it is called."""
+
+    def __init__(self, url: str, text: str = "") -> None:
+        self._number, self._text = fingerprint(url), text
+
+    def of(self, fingerprints: np.ndarray) -> Columns:
+        values = np.where(fingerprints == np.uint64(self._number), 100, 0)
+        return Columns(values.astype(np.float32), values.astype(np.float32), values, values)
+
+    def anchors(self, fingerprints: np.ndarray) -> list[list[tuple[str, int]]]:
+        return [[(self._text, 9)] if number == self._number else [] for number in fingerprints.tolist()]
+
+
+@pytest.mark.parametrize("text", ["", "Fishing NET"])
+def test_linked_page_wins_among_equals(tmp_path: Path, text: str) -> None:
+    write(tmp_path, *(row(f"{number}", "a net", signature=number + 1) for number in range(5)))
+    search = Search.open(tmp_path, Known("http://example.org/3", text))
+    found = search.search(Request("fishing net", explain=True)).hits[0]
+    assert found.url == "http://example.org/3"
+    assert found.rank == 100.0
+    assert (found.explanation["anchors"] > 0) == bool(text)
+
+
+def test_anchors_are_found_by_when_they_were_known(tmp_path: Path) -> None:
+    writer = Writer(index_folder(tmp_path), Known("http://example.org/a", "casting a line").anchors)
+    writer.apply(batch([row("a", "a net"), row("b", "a boat")]))
+    writer.commit()
+    writer.close()
+    assert urls(Search.open(tmp_path), "net line") == ["a"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(alphabet='netfishropANÇã+-"*~: 3', max_size=40))
+def test_every_question_is_answered(nets: Search, text: str) -> None:
+    assert nets.search(Request(text, expand=True)).count >= 0
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"top": 101}, {"page": 0}, {"page": 101}, {"per_site": -1}])
+def test_request_out_of_bounds_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError):
+        Request("net", **wrong)  # type: ignore[arg-type]
+
+
+def test_filter_of_a_request_that_is_no_date_is_refused(nets: Search) -> None:
+    with pytest.raises(InputError, match="2024-05-17"):
+        nets.search(Request("net", after="soon"))
+
+
+def test_nothing_indexed_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="tarrafa index"):
+        Search.open(tmp_path)
+
+
+# Writing.
+
+
+def test_later_visit_replaces_an_earlier_one(tmp_path: Path) -> None:
+    search = searched(tmp_path, row("a", "old words"), row("b", "other"), row("a", "new words"))
+    assert urls(search, "words") == ["a"]
+    assert urls(search, "old") == []
+
+
+@pytest.mark.parametrize(
+    ("last", "is_found"),
+    [
+        ({"outcome": "gone", "status": 404}, False),
+        ({"outcome": "redirected", "status": 301}, False),
+        ({"outcome": "fetched", "directives": ("noindex",)}, False),
+        ({"outcome": "failed", "status": 500}, True),
+        ({"outcome": "unchanged", "status": 304}, True),
+    ],
+)
+def test_page_is_removed_when_it_is_gone(tmp_path: Path, last: dict[str, Any], is_found: bool) -> None:
+    write(tmp_path, row("a", "a net"))
+    search = searched(tmp_path, row("a", "a net", **last))
+    assert urls(search, "net") == (["a"] if is_found else [])
+
+
+def test_rows_applied_twice_are_there_once(tmp_path: Path) -> None:
+    rows = [row(f"{number}", "a net") for number in range(20)]
+    write(tmp_path, *rows)
+    search = searched(tmp_path, *rows)
+    assert search.search(Request("net")).count == search.documents_count == 20
+
+
+def test_writer_remembers_how_many_rows_it_took(tmp_path: Path) -> None:
+    write(tmp_path, row("a", "net"), row("b", "net"))
+    writer = Writer(index_folder(tmp_path))
+    assert writer.rows_count == 2
+    writer.close()
+
+
+def test_second_writer_is_refused(tmp_path: Path) -> None:
+    writer = Writer(index_folder(tmp_path))
+    with pytest.raises(HeldError):
+        Writer(index_folder(tmp_path))
+    writer.close()
+
+
+def test_made_anew_nothing_is_left(tmp_path: Path) -> None:
+    write(tmp_path, row("a", "net"))
+    writer = Writer(index_folder(tmp_path), is_new=True)
+    assert writer.rows_count == 0
+    writer.commit()
+    writer.close()
+    assert urls(Search.open(tmp_path), "net") == []
+
+
+@pytest.mark.parametrize("name", ["mark.json", "meta.json"])
+def test_damaged_file_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
+    write(tmp_path, row("a", "net"))
+    (index_folder(tmp_path) / name).write_text("{")
+    with pytest.raises(DamagedError, match="--rebuild"):
+        Writer(index_folder(tmp_path))
+    writer = Writer(index_folder(tmp_path), is_new=True)
+    writer.close()
+
+
+def test_text_that_is_no_unicode_is_indexed(tmp_path: Path) -> None:
+    """A lone surrogate cannot be written, so it must not get that far; whatever else stands beside it can."""
+    assert urls(searched(tmp_path, row("a", "net \ufffd \x00 網 ½ ﬁsh")), "網") == ["a"]

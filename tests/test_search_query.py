@@ -1,0 +1,97 @@
+"""What a question means."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarrafa.search import Clause, Filter, Kind, Sign, parse
+from tarrafa.search.query import QUERY_MAX_CHARS, WORDS_LIMIT, moment_of
+
+
+def word(text: str, sign: Sign = Sign.ANY, field: str = "") -> Clause:
+    return Clause(Kind.WORD, (text,), sign, field)
+
+
+def test_words_are_any_of_them() -> None:
+    assert parse("Fishing NET").clauses == (word("fishing"), word("net"))
+
+
+def test_signs_demand_and_exclude() -> None:
+    assert parse("+net -fish").clauses == (word("net", Sign.MUST), word("fish", Sign.NOT))
+
+
+def test_phrase_must_be_there() -> None:
+    assert parse('"fishing net" boat').clauses == (Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST), word("boat"))
+
+
+def test_phrase_may_have_words_between() -> None:
+    assert parse('"fishing net"~5').clauses[0].slop == 5
+
+
+def test_quotes_within_a_sentence_only_stress() -> None:
+    found = parse('where do i find a "fishing net" for my boat').clauses
+    assert {clause.kind for clause in found} == {Kind.WORD}
+    assert word("net") in found
+
+
+def test_plus_demands_a_phrase_within_a_sentence() -> None:
+    found = parse('where do i find a +"fishing net" for my boat').clauses
+    assert Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST) in found
+
+
+def test_unclosed_quote_ends_with_the_question() -> None:
+    assert parse('"fishing net').clauses == (Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST),)
+
+
+def test_star_ends_a_beginning() -> None:
+    assert parse("fish*").clauses == (Clause(Kind.PREFIX, ("fish",)),)
+
+
+def test_beginning_of_one_letter_is_a_word() -> None:
+    assert parse("f*").clauses == (word("f"),)
+
+
+def test_fields_and_filters() -> None:
+    found = parse("title:net url:fish site:Example.org -lang:pt after:2023-05")
+    assert found.clauses == (word("net", field="title"), word("fish", field="url"))
+    assert found.filters == (Filter("site", "example.org"), Filter("lang", "pt", True), Filter("after", "2023-05"))
+
+
+def test_date_that_is_none_is_a_word() -> None:
+    assert parse("before:christmas").clauses == (word("before"), word("christmas"))
+
+
+def test_name_that_is_no_field_is_a_word() -> None:
+    assert parse("http://example.org/").clauses == (word("http"), word("example"), word("org"))
+
+
+def test_words_joined_by_a_hyphen_are_excluded_together() -> None:
+    assert parse("-e-mail").clauses == (Clause(Kind.PHRASE, ("e", "mail"), Sign.NOT),)
+
+
+@pytest.mark.parametrize("text", ["", " ", '"', '""', "+", "-", "*", '+"', "~", ":", "-:", "+-+", "' -- ''"])
+def test_stray_operators_ask_nothing(text: str) -> None:
+    assert parse(text).clauses == ()
+
+
+def test_accents_are_kept_for_the_stemmer() -> None:
+    assert parse("Informação").words == ("informação",)
+
+
+@given(st.text(max_size=2 * QUERY_MAX_CHARS))
+def test_never_raises_and_is_bounded(text: str) -> None:
+    found = parse(text)
+    assert sum(len(clause.words) for clause in found.clauses) <= WORDS_LIMIT
+    assert len(found.filters) <= WORDS_LIMIT
+
+
+@given(st.text(alphabet='+-"~*: abé1', max_size=60))
+def test_never_raises_for_operators(text: str) -> None:
+    assert all(all(clause.words) for clause in parse(text).clauses)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"), [("1970", 0), ("1970-01-02", 86_400), ("1970-2", 31 * 86_400), ("1970-13", None), ("x", None)]
+)
+def test_dates_begin_a_year_a_month_or_a_day(text: str, moment: int | None) -> None:
+    assert moment_of(text) == moment

@@ -1,0 +1,111 @@
+"""`tarrafa serve`, and the way from a crawl to a page that answers."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from crawls import ServedWeb, crawled, run, served
+from serving import make_crawl
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The command in a process of its own; it must end well when it is asked to."""
+    command = [sys.executable, "-m", "tarrafa", "serve", "--dir", str(folder), "--port", "0", "--json", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())["url"], process
+    finally:
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def ask(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_page_is_served_until_it_is_asked_to_end(tmp_path: Path, number: int) -> None:
+    with serving(make_crawl(tmp_path / "crawl"), "--lang", "pt") as (url, process):
+        assert url.startswith("http://127.0.0.1:")
+        assert "Ainda não há o que pesquisar" in ask(url)
+        os.kill(process.pid, number)
+        _, told = process.communicate(timeout=30)
+        assert (process.returncode, told) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lang", "fr"], '"fr" is not spoken here; --lang takes en or pt'),
+        (["--host", "no such host"], "is no address of this machine"),
+        (["--port", "70000"], "--port"),
+    ],
+)
+def test_wrong_option_is_named(tmp_path: Path, options: list[str], message: str) -> None:
+    done = run("serve", "--dir", str(make_crawl(tmp_path / "crawl")), *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", "--dir", str(make_crawl(tmp_path / "crawl")), "--port", str(port))
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1, port {port}" in done.stderr
+
+
+def test_folder_without_a_crawl_is_refused(tmp_path: Path) -> None:
+    done = run("serve", "--dir", str(tmp_path))
+    assert done.returncode == 2
+    assert "holds no crawl" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[ServedWeb]:
+    with served("--hosts", "4", "--pages", "60", "--rng-seed", "4") as found:
+        yield found
+
+
+def test_what_was_crawled_ranked_and_indexed_is_found_explained_and_shown(web: ServedWeb, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    crawled(web, folder)
+    with serving(folder) as (url, _):
+        assert "Nothing can be searched yet" in ask(url)
+    for command in ("rank", "index"):
+        assert run(command, "--dir", str(folder)).returncode == 0
+    with serving(folder) as (url, _):
+        assert "documents can be searched" in ask(url)
+        page = next(row for row in web.rows().values() if row.get("title") and row["collectable"])
+        words = quote(page["title"])
+        results: dict[str, Any] = json.loads(ask(f"{url}api/search?q={words}&explain=1"))
+        assert results["count"] > 0
+        best = results["hits"][0]
+        assert best["rank"] > 0
+        assert any(piece["is_marked"] for piece in best["snippet"])
+        facts = json.loads(ask(f"{url}api/facts?url={quote(best['url'], safe='')}&q={words}"))
+        assert facts["title"] == best["title"]
+        assert facts["links_in_count"] > 0
+        assert facts["anchors"]
+        assert facts["explanation"]
+        assert best["title"] in ask(f"{url}copy/content?url={quote(best['url'], safe='')}").replace("&amp;", "&")
+        assert best["url"] in ask(f"{url}search?q={words}").replace("&amp;", "&")
+        assert "Why it ranks here" in ask(f"{url}facts?url={quote(best['url'], safe='')}&q={words}")
