@@ -327,6 +327,7 @@ def test_every_option_that_sets_a_key_is_named_and_explained_as_the_key_is() -> 
             is_other = (command.name, option.opts[0]) in (
                 ("crawl", "--pages"),
                 ("crawl", "--hosts"),
+                ("crawl", "--port"),
                 ("serve", "--port"),
             )
             assert is_other or not helps or option.help.startswith(helps)

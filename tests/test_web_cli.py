@@ -152,12 +152,16 @@ def test_demo_collects_all_of_its_web_and_offends_nobody(tmp_path: Path, capsys:
     assert shown["collected"] == shown["collectable"] > 50
     assert (shown["missing"], shown["robots_violations"], shown["malformed"]) == ([], 0, 0)
     assert shown["crawl"]["pages"] > shown["collected"]
+    any_word, all_words, phrase = (found["count"] for found in shown["searches"])
+    assert any_word >= all_words >= phrase > 0
     assert (tmp_path / "crawl" / "agents").is_dir()
 
 
 def test_demo_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--hosts", "5", "--pages", "50"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "the search page answers 200" in err
+    assert "tarrafa search" in out
     assert "a made-up web of 5 hosts and 50 pages" in out
     assert "of them are here" in out
     assert "0 against robots.txt" in out

@@ -4,8 +4,10 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
@@ -14,18 +16,22 @@ from tarrafa import wiring
 from tarrafa.cli.frame import configured, option, switch
 from tarrafa.cli.live import Live, summary
 from tarrafa.configuration import Configuration, require_contact, to_toml
-from tarrafa.crawl import Agent, CrawlFolder, Limits, Progress
+from tarrafa.crawl import Agent, CrawlFolder, Ending, Limits, Progress
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.units import parse_duration
 from tarrafa.urls import host_name
 
+if TYPE_CHECKING:
+    from tarrafa.cli.beside import Beside
+
 EXAMPLES = [
     ("tarrafa crawl example.org --dir crawl", "a site, five seconds between two pages, until nothing is left"),
     ("tarrafa crawl example.org --dir crawl --pages 1000", "a thousand pages of it; the same again goes on if stopped"),
     ("tarrafa crawl --seeds seeds.txt --scope br --dir crawl --time 2h", "a country, for two hours"),
     ("tarrafa crawl --dir crawl", "go on with what is there"),
+    ("tarrafa crawl example.org --dir crawl --serve", "with a search page at http://127.0.0.1:8080/ from the start"),
     ("tarrafa web & tarrafa crawl 127.0.0.1:8800 --allow-private --scope any --delay 0s --dir crawl", "a made-up web"),
 ]
 
@@ -53,6 +59,8 @@ def command(
     in_flight: Annotated[int | None, option("crawl.in_flight")] = None,
     user_agent: Annotated[str | None, option("crawl.user_agent")] = None,
     allow_private: Annotated[bool | None, option("crawl.allow_private")] = None,
+    serve: Annotated[bool, switch("--serve", "index beside it, with a search page that stays until Ctrl-C")] = False,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="of the search page; 0 for any")] = 8080,
     as_json: Annotated[bool, switch("--json", "print one JSON object when it ends, as the last line")] = False,
 ) -> None:
     """Crawl politely from seeds, keep what is found, and go on with it whenever called again.
@@ -73,8 +81,21 @@ def command(
     configuration = configured(context, flags, folder.configuration if folder.configuration.is_file() else None)
     given = _seeds(seed or [], seeds or [])
     limits = Limits(pages, hosts, None if time is None else parse_duration(time))
-    progress = crawl(configuration, folder, given, limits, as_json)
-    typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
+    with _beside(directory, port) if serve else nullcontext() as beside:
+        progress = crawl(configuration, folder, given, limits, as_json, beside.begin if beside else _nothing)
+        typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
+        if beside and progress.ending != Ending.STOPPED:
+            beside.stay()
+
+
+def _beside(directory: Path, port: int) -> "Beside":
+    from tarrafa.cli.beside import Beside  # it brings much with it that a crawl alone does without
+
+    return Beside(directory, "127.0.0.1", port)
+
+
+def _nothing() -> None:
+    """Nobody waits for the folder."""
 
 
 def _seeds(words: list[str], files: list[str]) -> Seeds:
@@ -97,8 +118,15 @@ def _seeds_of(name: str) -> Seeds:
         raise InputError(f"{name}: cannot be read: {error.strerror}; give a file with a seed on each line") from error
 
 
-def crawl(configuration: Configuration, folder: CrawlFolder, given: Seeds, limits: Limits, is_quiet: bool) -> Progress:
-    """Run a crawl in this process, to its end."""
+def crawl(
+    configuration: Configuration,
+    folder: CrawlFolder,
+    given: Seeds,
+    limits: Limits,
+    is_quiet: bool,
+    begun: Callable[[], None] = _nothing,
+) -> Progress:
+    """Run a crawl in this process, to its end; `begun` is called when its folder is there, and again later."""
     if folder.root.exists() and not folder.root.is_dir():
         raise InputError(f"{folder.root} is not a folder; give another with --dir")
     if not given.urls and not folder.exists():
@@ -107,13 +135,18 @@ def crawl(configuration: Configuration, folder: CrawlFolder, given: Seeds, limit
     wiring.check(configuration, given.urls)
     hold = folder.hold()
     try:
-        return _crawl_held(configuration, folder, given, limits, Live(is_quiet))
+        return _crawl_held(configuration, folder, given, limits, Live(is_quiet), begun)
     finally:
         hold.release()
 
 
 def _crawl_held(
-    configuration: Configuration, folder: CrawlFolder, given: Seeds, limits: Limits, live: Live
+    configuration: Configuration,
+    folder: CrawlFolder,
+    given: Seeds,
+    limits: Limits,
+    live: Live,
+    begun: Callable[[], None],
 ) -> Progress:
     seeds = folder.add_seeds(given.urls)
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
@@ -122,6 +155,7 @@ def _crawl_held(
 
     def report(progress: Progress) -> None:
         folder.write_status(progress.told())
+        begun()
         live.show(progress)
 
     async def run() -> Progress:
@@ -153,3 +187,5 @@ async def _run(agent: Agent, seeds: tuple[str, ...]) -> Progress:
         raise KeyboardInterrupt from None
     finally:
         await agent.close()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

@@ -1,10 +1,14 @@
 """`tarrafa demo`: the main job on a made-up web, start to end, in one command."""
 
+import contextlib
 import json
+import sys
 import tempfile
 import urllib.request
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -12,11 +16,18 @@ from tarrafa import wiring
 from tarrafa.cli.crawl import crawl
 from tarrafa.cli.frame import configured, option, show_json, switch
 from tarrafa.cli.live import summary
+from tarrafa.cli.search import show
+from tarrafa.cli.serve import make_server
+from tarrafa.collection.indexing import Indexing
+from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
 from tarrafa.crawl import CrawlFolder, HostBook, Limits
 from tarrafa.keep import DOCUMENTS, batches
 from tarrafa.schedule import Seeds
+from tarrafa.search import Request, Search
 from tarrafa.simulate.web import served_apart
+
+_SHOWN = 3  # results of each search
 
 EXAMPLES = [
     ("tarrafa demo", "a web of 100 hosts and 5,000 pages, crawled in less than a minute"),
@@ -36,7 +47,10 @@ def command(
     ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Serve a made-up web, crawl it politely and completely, and compare with what is true of it."""
+    """Serve a made-up web, crawl it politely and completely, compare with what is true of it, and search it.
+
+    In a terminal the search page stays until Ctrl-C.
+    """
     web: dict[str, object] = {"web.hosts": hosts, "web.pages": pages, "web.rng_seed": rng_seed, "web.faults": faults}
     # The web is on this machine alone and is our own, so nobody needs to be waited for.
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
@@ -49,11 +63,57 @@ def command(
             typer.echo(f"a made-up web of {section.hosts:,} hosts and {section.pages:,} pages answers at {url}")
         progress = crawl(configuration, folder, Seeds((url,)), Limits(), is_quiet=as_json)
         judged = _judged(url, folder)
-        if as_json:
-            show_json({"url": url, "crawl": progress.told(), **judged})
-        else:
+        if not as_json:
             typer.echo(summary(progress, directory))
             typer.echo(_verdict(judged))
+        searched = _searched(folder, is_quiet=as_json)
+        if as_json:
+            show_json({"url": url, "crawl": progress.told(), **judged, "searches": searched})
+        _served(folder, searched[0]["query"], is_staying=not as_json and sys.stdout.isatty())
+
+
+def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
+    """Rank and index what was crawled, and look for words of a title: any of them, all of them, a phrase."""
+    ranks = update_ranks(folder, lambda *_: None)
+    with Indexing(folder.root) as indexing:
+        indexing.catch_up(lambda *_: None, Event())
+    search = Search.open(folder.root, ranks)
+    first, second = _words_of_a_title(folder)
+    found = []
+    for text in (f"{first} {second}", f"+{first} +{second}", f'"{first} {second}"'):
+        request = Request(text, top=_SHOWN)
+        results = search.search(request)
+        found.append({"query": text, "count": results.count, "best": [hit.url for hit in results.hits]})
+        if not is_quiet:
+            typer.echo(f"\ntarrafa search '{text}'")
+            show(results, request)
+    return found
+
+
+def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
+    for part in batches(folder.documents, DOCUMENTS, _checkpoint(folder), ["outcome", "title"]):
+        for row in part.to_pylist():
+            words = [word for word in row["title"].split() if word.isalpha()]
+            if row["outcome"] == "fetched" and len(words) > 1:
+                return words[0], words[1]
+    return "a", "page"
+
+
+def _served(folder: CrawlFolder, query: str, is_staying: bool) -> None:
+    """The search page, asked once; where somebody watches it stays."""
+    server = make_server(folder.root, "127.0.0.1", 0, "en", 0)
+    thread = Thread(target=server.run, name="search page")
+    thread.start()
+    try:
+        with urllib.request.urlopen(f"{server.url}search?q={quote(query)}") as answer:  # noqa: S310 - it is ours
+            typer.echo(f"\nthe search page answers {answer.status} at {server.url}", err=True)
+        if is_staying:
+            typer.echo("it stays until Ctrl-C", err=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                thread.join()
+    finally:
+        server.stop()
+        thread.join()
 
 
 def _options(configuration: Configuration) -> list[str]:
@@ -83,11 +143,16 @@ def _told(url: str) -> dict[str, Any]:
 
 
 def _fetched(folder: CrawlFolder) -> set[str]:
-    book = HostBook(folder.hosts)
-    checkpoint = book.checkpoint().number
-    book.close()
-    parts = batches(folder.documents, DOCUMENTS, checkpoint, ["url", "outcome"])
+    parts = batches(folder.documents, DOCUMENTS, _checkpoint(folder), ["url", "outcome"])
     return {row["url"] for part in parts for row in part.to_pylist() if row["outcome"] == "fetched"}
+
+
+def _checkpoint(folder: CrawlFolder) -> int:
+    book = HostBook(folder.hosts)
+    try:
+        return book.checkpoint().number
+    finally:
+        book.close()
 
 
 def _verdict(judged: dict[str, Any]) -> str:

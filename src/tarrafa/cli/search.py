@@ -46,7 +46,7 @@ def command(
     if as_json:
         show_json(_told(results))
     else:
-        _show(results, request)
+        show(results, request)
 
 
 def _told(results: Results) -> dict[str, Any]:
@@ -55,7 +55,8 @@ def _told(results: Results) -> dict[str, Any]:
     return told
 
 
-def _show(results: Results, request: Request) -> None:
+def show(results: Results, request: Request) -> None:
+    """As a person reads them."""
     out = console()
     first = (request.page - 1) * request.top
     found = f"{results.count:,} pages" if results.count != 1 else "1 page"
