@@ -1,16 +1,10 @@
-"""A process that forks children which keep pages in a folder and die.
-
-Each line of standard input is `folder number`: the child dies at the n-th call or return of any function, or lives to
-the end of its work if the number is 0. The answer is a line, `killed` or `ended`.
-"""
+"""A process that forks children which keep pages in a folder and die: see `mortal`."""
 
 import json
-import os
-import signal
-import sys
 from pathlib import Path
 
 from keep_pages import make_page, opened, quick_folder
+from mortal import fork_children
 from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments, pages
 
 PAGES_A_LIFE = 12
@@ -54,33 +48,8 @@ def work(folder: Path) -> None:
             join_segments(folder / "links", LINKS, checkpoint)
 
 
-def live(folder: Path, number: int) -> None:
-    left = [number]
-
-    def reached(*_: object) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    if number:
-        sys.setprofile(reached)
-    work(folder)
-
-
-def main() -> None:
+if __name__ == "__main__":
     # What is loaded when it is first needed would take most of the calls of a short life.
     with quick_folder() as folder_to_forget:
         work(folder_to_forget)
-    for line in sys.stdin:
-        folder, number = line.rstrip("\n").split("\t")
-        child = os.fork()
-        if child == 0:
-            live(Path(folder), int(number))
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write("killed\n" if os.WIFSIGNALED(status) else "ended\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+    fork_children(work)
