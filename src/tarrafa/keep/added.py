@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tarrafa.disk import translated
-from tarrafa.keep.segments import Layout, checked, live_files, readable
+from tarrafa.keep.segments import Layout, OpenSegment, checked, live_files, readable
 
 
 def rows_added(
@@ -35,7 +34,7 @@ def rows_added(
 
 
 def _groups(
-    files: Sequence[BinaryIO], layout: Layout, columns: Sequence[str], start_row: int, repeating: Sequence[str]
+    files: Sequence[OpenSegment], layout: Layout, columns: Sequence[str], start_row: int, repeating: Sequence[str]
 ) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
     """A function for each row group with rows that are wanted, which reads them."""
     skipped = start_row
@@ -50,7 +49,7 @@ def _groups(
 
 
 def _group(
-    file: BinaryIO, found: pq.ParquetFile, number: int, columns: Sequence[str], skipped: int
+    file: OpenSegment, found: pq.ParquetFile, number: int, columns: Sequence[str], skipped: int
 ) -> list[pa.RecordBatch]:
     with readable(file):
         rows: list[pa.RecordBatch] = found.read_row_group(number, columns=list(columns)).slice(skipped).to_batches()

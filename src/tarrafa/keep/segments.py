@@ -41,6 +41,13 @@ class Segment(NamedTuple):
     path: Path
 
 
+class OpenSegment(NamedTuple):
+    """Opened by Arrow, not by Python: its threads read ahead, and those that ask for Python while it ends abort."""
+
+    name: str
+    data: pa.NativeFile
+
+
 class Layout(NamedTuple):
     """The columns of a kind of rows, and how they are stored."""
 
@@ -154,7 +161,7 @@ def rows_where(folder: Path, layout: Layout, checkpoint: int, column: str, value
         for file in files:
             with readable(file):
                 checked(file, layout)
-                found += pq.read_table(file, filters=[(column, "==", value)]).to_pylist()
+                found += pq.read_table(file.data, filters=[(column, "==", value)]).to_pylist()
     return found
 
 
@@ -181,16 +188,16 @@ def grouped(parts: Iterable[pa.RecordBatch], layout: Layout) -> Iterator[pa.Tabl
         yield pa.Table.from_batches(group, layout.columns)
 
 
-def _batches(files: Iterable[BinaryIO], layout: Layout, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def _batches(files: Iterable[OpenSegment], layout: Layout, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     for file in files:
         with readable(file):
             for batch in checked(file, layout).iter_batches(_BATCH_ROWS, columns=columns):
                 yield batch.replace_schema_metadata(None)
 
 
-def checked(file: BinaryIO, layout: Layout, repeating: Sequence[str] = ()) -> pq.ParquetFile:
+def checked(file: OpenSegment, layout: Layout, repeating: Sequence[str] = ()) -> pq.ParquetFile:
     """A segment of that layout. Of `repeating` columns the rows will be numbers with a dictionary."""
-    found = pq.ParquetFile(file, read_dictionary=list(repeating))
+    found = pq.ParquetFile(file.data, read_dictionary=list(repeating))
     mark = (found.schema_arrow.metadata or {}).get(_VERSION_KEY, b"").decode()
     if mark != f"{layout.name} {layout.version}":
         told = f"holds '{mark}', and this version of Tarrafa reads '{layout.name} {layout.version}'"
@@ -199,7 +206,7 @@ def checked(file: BinaryIO, layout: Layout, repeating: Sequence[str] = ()) -> pq
 
 
 @contextlib.contextmanager
-def readable(file: BinaryIO) -> Iterator[None]:
+def readable(file: OpenSegment) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -207,7 +214,7 @@ def readable(file: BinaryIO) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def live_files(folder: Path, checkpoint: int) -> Iterator[list[BinaryIO]]:
+def live_files(folder: Path, checkpoint: int) -> Iterator[list[OpenSegment]]:
     """All opened at once: what a join removes after that can still be read."""
     with contextlib.ExitStack() as stack:
         for _ in range(_LISTING_TRIES):
@@ -221,8 +228,9 @@ def live_files(folder: Path, checkpoint: int) -> Iterator[list[BinaryIO]]:
         yield files
 
 
-def _opened(segments: Iterable[Segment], stack: contextlib.ExitStack) -> list[BinaryIO]:
-    return [stack.enter_context(segment.path.open("rb")) for segment in segments]
+def _opened(segments: Iterable[Segment], stack: contextlib.ExitStack) -> list[OpenSegment]:
+    paths = [str(segment.path) for segment in segments]
+    return [OpenSegment(path, stack.enter_context(pa.OSFile(path))) for path in paths]
 
 
 def _listed(folder: Path) -> list[Segment]:

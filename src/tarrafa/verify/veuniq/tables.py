@@ -37,7 +37,7 @@ def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
     """The URLs of these rows of a file. A block's rows stand together there, so the rest of it is not decoded."""
     file = pq.ParquetFile(pa.BufferReader(data))
     first, last = int(rows.min()) // GROUP_ROWS, int(rows.max()) // GROUP_ROWS
-    table = file.read_row_groups(range(first, last + 1), columns=["host", "path"])
+    table = file.read_row_groups(range(first, last + 1), columns=["host", "path"], use_threads=False)
     table = table.take(pa.array(rows - first * GROUP_ROWS))
     hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
     return pc.binary_join_element_wise(hosts, paths, pa.scalar("", pa.large_string())).combine_chunks()
@@ -51,7 +51,8 @@ def pack_visits(visits: NDArray[np.void]) -> pa.Buffer:
 
 
 def unpack_visits(data: bytes) -> NDArray[np.void]:
-    table = pq.read_table(pa.BufferReader(data))
+    # Not by threads: the last to let go of `data` may be one that does so when Python ends, which aborts.
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     visits = np.empty(table.num_rows, KEPT_VISIT)
     for name in KEPT_VISIT.names or ():
         visits[name] = table[name].to_numpy()
