@@ -89,7 +89,9 @@ def test_space_is_all_that_the_folder_takes(whole: Path, told: dict[str, Any]) -
     parts = {each["part"]: each["bytes"] for each in told["space"]}
     assert parts.keys() >= {"archive", "documents", "links", "repository", "hosts"}
     assert parts["archive"] == sum(path.stat().st_size for path in CrawlFolder(whole).archive.iterdir())
-    assert sum(parts.values()) == told["crawl"]["disk_bytes"] == CrawlFolder(whole).disk_bytes()
+    assert sum(parts.values()) == told["crawl"]["disk_bytes"]
+    # Other tests have held the folder since; a process is told there by a number of more or fewer digits.
+    assert abs(sum(parts.values()) - CrawlFolder(whole).disk_bytes()) < 20
 
 
 def test_steps_have_a_time_and_first_pages_have_hosts(told: dict[str, Any]) -> None:
