@@ -139,12 +139,14 @@ def test_follower_takes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
 
 
 def test_follower_ends_when_told(kept: Kept) -> None:
+    kept.save(row("1", "net"))
     kept.hold()
     stop = Event()
     stop.set()
     with Indexing(kept.root) as indexing:
-        follow(kept.root, indexing, lambda done, total: None, stop)
+        done = follow(kept.root, indexing, lambda done, total: None, stop)
     kept.release()
+    assert done.rows == 1
 
 
 def _some_rows(kept: Kept, chance: random.Random) -> dict[str, int]:
