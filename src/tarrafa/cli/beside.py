@@ -21,6 +21,8 @@ from tarrafa.serve import listen
 _STANDARD_ERROR = 2
 _SIGNAL_WHEN_PARENT_ENDS = 1  # Linux's number of that setting of a process
 _FAREWELL_SECONDS = 10.0
+# Found here, because between fork and exec nothing may be looked up: another thread may hold a lock.
+_prctl = ctypes.CDLL(None).prctl
 
 
 class Beside:
@@ -73,7 +75,7 @@ def _started(output: int, *words: str) -> subprocess.Popen[bytes]:
 
 
 def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_SIGNAL_WHEN_PARENT_ENDS, signal.SIGTERM)
+    _prctl(_SIGNAL_WHEN_PARENT_ENDS, signal.SIGTERM)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tarrafa.collection.ranking import ranks_folder
 from tarrafa.crawl import CrawlFolder, HostBook
 from tarrafa.crawl.totals import Totals
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, batches
@@ -19,7 +20,6 @@ from tarrafa.report.states import States, joined, states_of
 TOP = 20  # rows of a table whose texts strangers choose
 MOMENTS = 60  # spans of time
 LEVELS = 30
-_RANKS_FOLDER = "ranks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ _OF_RUN = ("run_pages", "seconds", "cpu_seconds", "memory_bytes")
 
 def make_report(folder: CrawlFolder, in_flight: int) -> Report:
     """Of all that is saved now; what a running crawl saves meanwhile may or may not be there."""
-    ranks = Ranks.open(folder.root / _RANKS_FOLDER)
+    ranks = Ranks.open(ranks_folder(folder.root))
     documents, hosts, totals = DocumentFacts(ranks), HostFacts(), Totals()
     standings: dict[str, dict[str, int]] = {}
     agents = _agents(folder)

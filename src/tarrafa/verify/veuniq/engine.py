@@ -84,7 +84,7 @@ class Veuniq:
 
     def _open(self, seed: int | None) -> State:
         """Recovery is the normal start: what the manifest names is all there is."""
-        found = read_manifest(self._folder)
+        found = _manifest(self._folder)
         if found is None:
             if any(self._files()):
                 # Beginning anew would sweep away all that is known.
@@ -92,8 +92,6 @@ class Veuniq:
             first = State(secrets.randbits(63) if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
             self._commit(first)
             return first
-        if found["format"] != FORMAT:
-            raise InputError(f"{self._folder} has format {found['format']}; this version reads format {FORMAT}")
         spills = [self._shelf.open_spill(c, Stored(*s), Stored(*i)) for c, s, i in found["spills"]]
         blocks = [_block_from(each) for each in found["blocks"]]
         return State(found["seed"], found["cycle"], found["batch"], found["next_block"], blocks, spills)
@@ -222,10 +220,18 @@ class Veuniq:
         self._hold.release()
 
 
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """What was committed last, of this format; none for a repository that has not begun."""
+    found = read_manifest(folder)
+    if found is not None and found["format"] != FORMAT:
+        raise InputError(f"{folder} has format {found['format']}; this version reads format {FORMAT}")
+    return found
+
+
 def look_up(folder: Path, url: str) -> Known | None:
     """What is known of a URL, also while another process works in the folder: as of some commit of late."""
     for _ in range(_READ_TRIES):
-        found = read_manifest(folder)
+        found = _manifest(folder)
         if found is None:
             return None
         reader = Reader(Shelf(folder), [_block_from(each) for each in found["blocks"]], found["seed"])
@@ -240,7 +246,7 @@ def look_up(folder: Path, url: str) -> Known | None:
 
 def counts_of(folder: Path) -> Counts:
     """As of the last commit, also while another process works in the folder."""
-    found = read_manifest(folder)
+    found = _manifest(folder)
     if found is None:
         return _counts([], [])
     spills = [Stored(*stored) for _, *parts in found["spills"] for stored in parts]
