@@ -21,7 +21,7 @@ from tarrafa.cli.serve import make_server
 from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
-from tarrafa.crawl import CrawlFolder, HostBook, Limits
+from tarrafa.crawl import CrawlFolder, Limits, checkpoint_of
 from tarrafa.keep import DOCUMENTS, batches
 from tarrafa.schedule import Seeds
 from tarrafa.search import Request, Search
@@ -91,7 +91,7 @@ def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
 
 
 def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
-    for part in batches(folder.documents, DOCUMENTS, _checkpoint(folder), ["outcome", "title"]):
+    for part in batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["outcome", "title"]):
         for row in part.to_pylist():
             words = [word for word in row["title"].split() if word.isalpha()]
             if row["outcome"] == "fetched" and len(words) > 1:
@@ -143,16 +143,8 @@ def _told(url: str) -> dict[str, Any]:
 
 
 def _fetched(folder: CrawlFolder) -> set[str]:
-    parts = batches(folder.documents, DOCUMENTS, _checkpoint(folder), ["url", "outcome"])
+    parts = batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["url", "outcome"])
     return {row["url"] for part in parts for row in part.to_pylist() if row["outcome"] == "fetched"}
-
-
-def _checkpoint(folder: CrawlFolder) -> int:
-    book = HostBook(folder.hosts)
-    try:
-        return book.checkpoint().number
-    finally:
-        book.close()
 
 
 def _verdict(judged: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.crawl import HostBook
+from tarrafa.crawl import checkpoint_of
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
 from tarrafa.keep import (
@@ -44,9 +44,7 @@ def _export(
     work: Callable[[list[Snapshot], Told], int],
 ) -> None:
     folder, _ = crawl_of(context, directory)
-    book = HostBook(folder.hosts)
-    number, end, _ = book.checkpoint()
-    book.close()
+    number, end, _ = checkpoint_of(folder.hosts)
     with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
         task = progress.add_task(out.name)
         count = work(

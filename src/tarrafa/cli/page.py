@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.crawl import CrawlFolder, HostBook, reason_of
+from tarrafa.crawl import CrawlFolder, checkpoint_of, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import DOCUMENTS, LINKS, Place, StoredPage, read_page, rows_where
@@ -56,9 +56,7 @@ def command(
 
 
 def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any], int]:
-    book = HostBook(folder.hosts)
-    checkpoint = book.checkpoint().number
-    book.close()
+    checkpoint = checkpoint_of(folder.hosts).number
     known = look_up(folder.repository, url)
     if known is not None and known.status is not None and reason_of(known.status):
         raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")

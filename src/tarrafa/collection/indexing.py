@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tarrafa.collection.ranking import ranks_folder
-from tarrafa.crawl import HostBook
+from tarrafa.crawl import checkpoint_of
 from tarrafa.disk import is_held
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
@@ -73,7 +73,7 @@ class Indexing:
         return self._writers[agent]
 
     def _catch_up(self, agent: Path, writer: Writer, told: Told, stop: Event) -> int:
-        start, checkpoint = writer.rows_count, _checkpoint(agent)
+        start, checkpoint = writer.rows_count, checkpoint_of(agent / "hosts" / "hosts.sqlite").number
         total = count_rows(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint)
         if start > total:
             known = f"knows {start:,} rows, and the crawl has {total:,}: it is of another crawl, or of a newer copy"
@@ -108,14 +108,6 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
 def agents(root: Path) -> list[Path]:
     """Folders of the agents that have begun."""
     return [path.parents[1] for path in sorted(root.glob("agents/*/hosts/hosts.sqlite"))]
-
-
-def _checkpoint(agent: Path) -> int:
-    book = HostBook(agent / "hosts" / "hosts.sqlite")
-    try:
-        return book.checkpoint().number
-    finally:
-        book.close()
 
 
 def _batches(agent: Path, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.crawl import CrawlFolder, checkpoint_of
 from tarrafa.disk import Hold, translated
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
@@ -73,9 +73,7 @@ def present(root: Path) -> dict[str, Taken]:
     found: dict[str, Taken] = {}
     for agent in sorted((root / "agents").iterdir()) if (root / "agents").is_dir() else ():
         if (agent / "hosts" / "hosts.sqlite").is_file():
-            book = HostBook(agent / "hosts" / "hosts.sqlite")
-            checkpoint = book.checkpoint().number
-            book.close()
+            checkpoint = checkpoint_of(agent / "hosts" / "hosts.sqlite").number
             rows = [count_rows(agent / source.folder, source.layout, checkpoint) for source in _SOURCES]
             found[agent.name] = Taken(checkpoint, *rows)
     return found

@@ -24,7 +24,7 @@ Not done here: choosing between agents (there is one), visiting pages again, ind
 
 from tarrafa.crawl.agent import Agent, Limits
 from tarrafa.crawl.folder import AGENT, CrawlFolder
-from tarrafa.crawl.hosts import Host, HostBook
+from tarrafa.crawl.hosts import Host, HostBook, checkpoint_of
 from tarrafa.crawl.keeper import Keeper
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, reason_of
@@ -54,5 +54,6 @@ __all__ = [
     "Rounds",
     "Supply",
     "Web",
+    "checkpoint_of",
     "reason_of",
 ]

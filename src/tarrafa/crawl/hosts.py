@@ -93,3 +93,12 @@ class HostBook:
 
     def close(self) -> None:
         self._database.close()
+
+
+def checkpoint_of(path: Path) -> Checkpoint:
+    """The last one of the book that stands there, also while a crawl writes in it."""
+    book = HostBook(path)
+    try:
+        return book.checkpoint()
+    finally:
+        book.close()

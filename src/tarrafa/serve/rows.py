@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tarrafa.crawl import HostBook
+from tarrafa.crawl import checkpoint_of
 from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER
 from tarrafa.keep.added import rows_added
 
@@ -64,9 +64,7 @@ def agents(root: Path) -> list[Agent]:
     for folder in sorted((root / "agents").iterdir()) if (root / "agents").is_dir() else ():
         path = folder / "hosts" / "hosts.sqlite"
         if path.is_file():
-            book = HostBook(path)
-            found.append(Agent(folder, book.checkpoint().number))
-            book.close()
+            found.append(Agent(folder, checkpoint_of(path).number))
     return found
 
 
