@@ -1,19 +1,18 @@
 """From URLs to keys, a million at a time: the hash of the host, and the fingerprint of the URL.
 
-Both are XXH64, worked out for whole columns: the same values as `urls.host_hash` and `urls.fingerprint`, which take one
-URL each and would cost more than the rest of a cycle.
+Both are worked out for whole columns: the same values as `urls.host_hash` and `urls.fingerprint`, which take one URL
+each and would cost more than the rest of a cycle.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
-import polars_hash as plh
 import pyarrow as pa
 from numpy.typing import NDArray
 
-U64 = NDArray[np.uint64]
+from tarrafa.hashes import U64, hashes_of
+
 I64 = NDArray[np.int64]
 
 # Rows that are worked on together: few enough that their columns stay in the processor's cache.
@@ -47,13 +46,7 @@ def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
     # Few hosts have many URLs, and telling them apart is cheaper than hashing each.
     hosts = pieces(texts.buffers()[2], edges_of(texts), _cuts(texts), 0).dictionary_encode()
     indices: NDArray[np.int32] = hosts.indices.to_numpy()
-    return Keys(_hashed(hosts.dictionary, seed)[indices], _hashed(texts, seed))
-
-
-def _hashed(texts: pa.LargeStringArray, seed: int) -> U64:
-    column = pl.DataFrame({"text": pl.from_arrow(texts)})
-    found: U64 = column.select(plh.col("text").nchash.xxhash64(seed=seed)).to_series().to_numpy()
-    return found
+    return Keys(hashes_of(hosts.dictionary, seed)[indices], hashes_of(texts, seed))
 
 
 def _cuts(texts: pa.LargeStringArray) -> I64:
