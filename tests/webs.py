@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import uvloop
 from protego import Protego
 
 from tarrafa.clock import Clock
@@ -29,6 +30,11 @@ ROBOTS_MAX_BYTES = 500 * 1024
 BODY_MAX_BYTES = 2_000_000
 TRIES = 4
 AGENT = "tester"
+
+SERVED = Plan(hosts=40, pages=400, rng_seed=21)
+LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
+Story = Callable[[Server], Awaitable[None]]
+Serve = Callable[..., None]
 
 
 class InstantClock:
@@ -346,7 +352,7 @@ async def until(is_so: Callable[[], object]) -> None:
 
 
 def run_story(
-    story: Callable[[Server], Awaitable[None]],
+    story: Story,
     plan: Plan,
     habits: Habits = USUAL,
     clock: Clock | None = None,
@@ -364,3 +370,12 @@ def run_story(
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(whole())
     assert not failed
+
+
+def serve_on(loop_factory: Callable[[], asyncio.AbstractEventLoop]) -> Serve:
+    """Tells stories on such a loop."""
+
+    def run(story: Story, plan: Plan = SERVED, habits: Habits = USUAL, clock: Clock | None = None) -> None:
+        run_story(story, plan, habits, clock, loop_factory)
+
+    return run

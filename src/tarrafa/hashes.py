@@ -12,7 +12,7 @@ FEW_TEXTS = 100_000
 U64 = NDArray[np.uint64]
 
 
-def hashes_of(texts: pa.Array, seed: int) -> U64:
+def hashes_of(texts: pa.Array, seed: int = 0) -> U64:
     if len(texts) <= FEW_TEXTS:
         encoded = texts.cast(pa.large_binary()).to_pylist()
         return np.array([xxhash.xxh64_intdigest(text, seed) for text in encoded], np.uint64)

@@ -1,6 +1,7 @@
 """`tarrafa fetch`: one page, for real."""
 
 import asyncio
+import contextlib
 import sys
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from tarrafa import wiring
 from tarrafa.cli.frame import configured, console, option, show_json, switch
 from tarrafa.configuration import Configuration, require_contact
 from tarrafa.errors import InputError, WorkError
-from tarrafa.fetch import Decoded, decode
+from tarrafa.fetch import CurlTransport, Decoded, decode
 from tarrafa.records import Failure, FailureKind, Page, Request, Timings
 from tarrafa.texts import printable, quoted
 from tarrafa.urls import Url, parse
@@ -65,12 +66,17 @@ def parse_url(text: str) -> Url:
 
 
 def _fetch(configuration: Configuration, url: str, as_json: bool) -> Page:
-    outcome = asyncio.run(wiring.transport(configuration).fetch(Request(url, any_type=True)))
+    outcome = asyncio.run(_fetched(wiring.transport(configuration), url))
     if isinstance(outcome, Page):
         return outcome
     if as_json:
         show_json({"url": outcome.url, "failure": outcome.kind, "detail": outcome.detail})
     raise WorkError(f"{outcome.url}: {outcome.kind}: {outcome.detail}{_hint(outcome)}")
+
+
+async def _fetched(transport: CurlTransport, url: str) -> Page | Failure:
+    with contextlib.closing(transport):  # on the loop, while there is one
+        return await transport.fetch(Request(url, any_type=True))
 
 
 def _hint(failure: Failure) -> str:

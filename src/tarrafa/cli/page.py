@@ -12,7 +12,7 @@ from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.crawl import CrawlFolder, checkpoint_of, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
-from tarrafa.keep import DOCUMENTS, LINKS, Place, StoredPage, read_page, rows_where
+from tarrafa.keep import Finder, Place, StoredPage, newest_document, newest_links, read_page
 from tarrafa.texts import printable
 from tarrafa.verify import Known, look_up
 
@@ -38,7 +38,7 @@ def command(
     if headers + body + text + links + as_json > 1:
         raise InputError("--headers, --body, --text, --links and --json exclude each other; give one")
     folder, configuration = crawl_of(context, directory)
-    stored, document, checkpoint = _find(folder, parse_url(url).url)
+    stored, document = _find(folder, parse_url(url).url)
     page = stored.page
     if headers:
         typer.echo(stored.status_line)
@@ -49,22 +49,26 @@ def command(
     elif text:
         typer.echo(f"{printable(document['title'])}\n\n{document['text']}")
     elif links:
-        for row in rows_where(folder.links, LINKS, checkpoint, "source", page.url):
+        for row in _links(folder, page.url):
             typer.echo("\t".join(printable(row[name]) for name in ("target", "kind", "rel", "text")))
     else:
         _show(stored, document, as_json)
 
 
-def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any], int]:
-    checkpoint = checkpoint_of(folder.hosts).number
+def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
     known = look_up(folder.repository, url)
     if known is not None and known.status is not None and reason_of(known.status):
         raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
-    rows = rows_where(folder.documents, DOCUMENTS, checkpoint, "url", url)
-    if not rows:
+    with Finder(folder.agent).documents(checkpoint_of(folder.hosts).number) as stretches:
+        document = newest_document(stretches, url)
+    if document is None:
         raise WorkError(f"{url} {_absence(known)}")
-    document = rows[-1]
-    return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document, checkpoint
+    return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document
+
+
+def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
+    with Finder(folder.agent).links(checkpoint_of(folder.hosts).number) as stretches:
+        return newest_links(stretches, url)[1]
 
 
 def _absence(known: Known | None) -> str:

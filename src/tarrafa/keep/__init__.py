@@ -14,7 +14,9 @@ The life of a page here:
    them is cut off, so nothing is there twice, and what was committed is there. This is the normal way to start.
 5. `segments` joins small files of rows into larger ones, in the background; `added` finds the rows that one has not
    seen yet.
-6. `read` finds a page by its place; `export` writes everything into one file.
+6. `finding` finds the rows of a URL, by a `catalogue` of each segment, which is made when it is first needed and can be
+   made again.
+7. `read` finds a page by its place; `export` writes everything into one file.
 
 Not done here: choosing what is kept, finding the place of a URL (the repository knows it), undoing content codings,
 committing checkpoints, keeping a second process out of the folder.
@@ -22,6 +24,7 @@ committing checkpoints, keeping a second process out of the folder.
 
 from tarrafa.keep.added import rows_added
 from tarrafa.keep.archive import Archive, Habits, Kept, open_archive
+from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
 from tarrafa.keep.export import (
     ARCHIVE_FOLDER,
@@ -34,10 +37,11 @@ from tarrafa.keep.export import (
     export_records,
     export_warc,
 )
+from tarrafa.keep.finding import Catalogued, Finder, newest_document, newest_links
 from tarrafa.keep.links import LINKS, Link, Links
 from tarrafa.keep.places import BEGINNING, Place
 from tarrafa.keep.read import StoredPage, pages, read_page
-from tarrafa.keep.segments import batches, count_rows, join_segments, rows_where
+from tarrafa.keep.segments import batches, count_rows, join_segments
 from tarrafa.keep.surt import surt
 from tarrafa.keep.warc import Original
 
@@ -49,16 +53,23 @@ __all__ = [
     "LINKS",
     "LINKS_FOLDER",
     "Archive",
+    "Catalogued",
+    "DocumentCatalogue",
     "DocumentRow",
     "Documents",
+    "Finder",
     "Habits",
+    "Incoming",
     "Kept",
     "Link",
+    "LinkCatalogue",
     "Links",
     "Original",
     "Place",
     "Snapshot",
     "StoredPage",
+    "Urls",
+    "VisitRow",
     "batches",
     "count_rows",
     "export_cdxj",
@@ -67,10 +78,11 @@ __all__ = [
     "export_records",
     "export_warc",
     "join_segments",
+    "newest_document",
+    "newest_links",
     "open_archive",
     "pages",
     "read_page",
     "rows_added",
-    "rows_where",
     "surt",
 ]

@@ -15,7 +15,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -152,17 +152,6 @@ def batches(
     """Every row up to a checkpoint, in the order of writing."""
     with translated(folder), live_files(folder, checkpoint) as files:
         yield from _batches(files, layout, columns)
-
-
-def rows_where(folder: Path, layout: Layout, checkpoint: int, column: str, value: str) -> list[dict[str, Any]]:
-    """The rows with that value in that column, in the order of writing. Reads the whole column."""
-    found: list[dict[str, Any]] = []
-    with translated(folder), live_files(folder, checkpoint) as files:
-        for file in files:
-            with readable(file):
-                checked(file, layout)
-                found += pq.read_table(file.data, filters=[(column, "==", value)]).to_pylist()
-    return found
 
 
 def count_rows(folder: Path, layout: Layout, checkpoint: int) -> int:

@@ -1,0 +1,266 @@
+"""What is asked of rows by URL, kept so that it is found without reading them: a catalogue of documents, one of links.
+
+A catalogue is a few columns, in memory or mapped into it, of a stretch of a segment. URLs are found by their
+fingerprints, which are sorted. Links stand by their targets, so that the links to a page are together, however far from
+each other the pages are that have them; of each it is known which visit found it and which words it has.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tarrafa.hashes import U64, hashes_of
+from tarrafa.urls import fingerprint
+
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+Columns = Mapping[str, pa.Array]
+
+_PIECE_LINKS = 2_048
+_VISITS_LIMIT = 1_000  # of one URL in a stretch, the newest
+
+
+class Urls(NamedTuple):
+    """URLs that are looked for, in many catalogues."""
+
+    texts: frozenset[str]
+    keys: U64
+
+    @classmethod
+    def made(cls, urls: Iterable[str]) -> Self:
+        texts = frozenset(urls)
+        return cls(texts, hashes_of(pa.array(texts, pa.large_string())))
+
+    def without(self, urls: Collection[str]) -> Self:
+        keys = np.fromiter((fingerprint(url) for url in urls), np.uint64, len(urls))
+        return self._replace(texts=self.texts.difference(urls), keys=np.setdiff1d(self.keys, keys))
+
+
+class VisitRow(NamedTuple):
+    """What a catalogue knows of a document: one visit of a URL."""
+
+    row: int  # in the stretch
+    url: str
+    fetched_at: float  # seconds since the Unix epoch
+    outcome: str
+    status: int
+    size_bytes: int
+    signature: int
+    archive_file: int | None
+    archive_offset: int | None
+
+
+class LinkedVisit(NamedTuple):
+    """A visit that found links, and the rows of these in the stretch."""
+
+    fetched_at: float
+    first: int
+    end: int
+
+
+class Incoming(NamedTuple):
+    """A link to a page, from the page at `source`."""
+
+    source: str
+    text: str
+    fetched_at: float  # when the source was visited
+
+
+class DocumentCatalogue:
+    """Documents by URL and by the signature of their content."""
+
+    COLUMNS = VisitRow._fields[1:]
+    REPEATING = ("outcome",)
+
+    def __init__(self, columns: Columns) -> None:
+        self._kept = [columns[name] for name in self.COLUMNS]
+        self._urls = _Sorted(columns["url_keys"], columns["url_rows"])
+        self._signatures = _Sorted(columns["signature_keys"], columns["signature_rows"])
+
+    @classmethod
+    def columns_of(cls, groups: Iterable[pa.Table]) -> Columns:
+        table = pa.concat_tables(groups)
+        kept = {name: _whole(table.column(name)) for name in cls.COLUMNS}
+        signatures: U64 = kept["signature"].to_numpy()
+        with_content = np.flatnonzero(signatures).astype(np.uint32)
+        return {
+            **kept,
+            **_sorted_columns("url", hashes_of(kept["url"])),
+            **_sorted_columns("signature", signatures[with_content], with_content),
+        }
+
+    def of(self, urls: Urls) -> list[VisitRow]:
+        """The visits of these URLs, in the order of writing."""
+        rows = self._urls.rows(urls.keys, _VISITS_LIMIT)
+        if not len(rows):
+            return []
+        columns = [_values(column, rows) for column in self._kept]
+        found = (VisitRow(*values) for values in zip(rows.tolist(), *columns, strict=True))
+        return [visit for visit in found if visit.url in urls.texts]
+
+    def with_signature(self, signature: int, limit: int) -> list[str]:
+        """URLs that had that content in some visit, at most so many."""
+        rows = self._signatures.rows(np.array([signature], np.uint64), limit)
+        return _values(self._kept[0], rows)
+
+
+class LinkCatalogue:
+    """Links by the page that they are on and by the page that they lead to."""
+
+    COLUMNS = ("source", "fetched_at", "target", "text")
+    REPEATING = ("source",)
+
+    def __init__(self, columns: Columns) -> None:
+        self._sources = columns["source"]
+        self._moments = columns["fetched_at"]
+        self._first_rows = columns["first_row"].to_numpy()
+        self._by_source = _Sorted(columns["source_keys"], columns["source_rows"])
+        self._targets = columns["target"].to_numpy()
+        self._first_links = columns["first_link"].to_numpy()
+        self._visits = columns["visit"].to_numpy()
+        self._text_numbers = columns["text_number"].to_numpy()
+        self._texts = columns["text"]
+
+    @classmethod
+    def columns_of(cls, groups: Iterable[pa.Table]) -> Columns:
+        gathered = _GatheredLinks()
+        for group in groups:
+            gathered.add(group)
+        return gathered.columns()
+
+    def last_visit(self, url: str) -> LinkedVisit | None:
+        """The last visit of the page that found links."""
+        visits = self._by_source.rows(np.array([fingerprint(url)], np.uint64), _VISITS_LIMIT)
+        own = [visit for visit in visits.tolist() if self._sources[visit].as_py() == url]
+        if not own:
+            return None
+        # A visit whose links begin in one group of rows and go on in the next is there twice.
+        moments = _values(self._moments, own)
+        first = own[moments.index(moments[-1])]
+        return LinkedVisit(moments[-1], int(self._first_rows[first]), int(self._first_rows[own[-1] + 1]))
+
+    def links_to(self, url: str) -> Iterator[Incoming]:
+        """Links to that page, the newest first: by the fingerprint alone, as nothing else is kept of targets."""
+        place = int(np.searchsorted(self._targets, np.uint64(fingerprint(url))))
+        if place == len(self._targets) or int(self._targets[place]) != fingerprint(url):
+            return
+        start, end = self._first_links[place : place + 2].tolist()
+        # There may be very many, and whoever asks has enough of them soon.
+        for stop in range(end, start, -_PIECE_LINKS):
+            links = slice(max(start, stop - _PIECE_LINKS), stop)
+            visits, texts = self._visits[links][::-1], self._text_numbers[links][::-1]
+            columns = (self._sources, visits), (self._texts, texts), (self._moments, visits)
+            yield from map(Incoming, *(_values(column, rows) for column, rows in columns))
+
+
+class _GatheredLinks:
+    """Links as they are added, group by group of rows."""
+
+    def __init__(self) -> None:
+        # Filled by add, emptied by columns: of each group its visits, and of each link its target and its words.
+        self._sources: list[pa.Array] = []
+        self._moments: list[pa.Array] = []
+        self._first_rows: list[U32] = []
+        self._targets: list[U64] = []
+        self._visits: list[U32] = []
+        self._text_numbers: list[I64] = []
+        self._texts: list[pa.Array] = []
+        self._rows_count = self._visits_count = self._texts_count = 0
+
+    def add(self, group: pa.Table) -> None:
+        source, moments, target, text = (_whole(group.column(name)) for name in LinkCatalogue.COLUMNS)
+        firsts = _beginnings(source.indices.to_numpy(), moments.cast(pa.int64()).to_numpy())
+        self._sources.append(source.take(pa.array(firsts)).cast(pa.large_string()))
+        self._moments.append(moments.take(pa.array(firsts)))
+        self._first_rows.append((firsts + self._rows_count).astype(np.uint32))
+        lengths = np.diff(np.append(firsts, len(source)))
+        numbers = np.arange(self._visits_count, self._visits_count + len(firsts), dtype=np.uint32)
+        self._visits.append(np.repeat(numbers, lengths))
+        self._targets.append(hashes_of(target))
+        _, text_rows, text_numbers = np.unique(hashes_of(text), return_index=True, return_inverse=True)
+        self._texts.append(text.take(pa.array(text_rows)))
+        self._text_numbers.append(text_numbers + self._texts_count)
+        self._rows_count += len(source)
+        self._visits_count += len(firsts)
+        self._texts_count += len(text_rows)
+
+    def columns(self) -> Columns:
+        sources = pa.concat_arrays(self._sources)
+        order, targets, first_links = self._by_target()
+        text_numbers, texts = self._numbered_texts()
+        return {
+            "source": sources,
+            "fetched_at": pa.concat_arrays(self._moments),
+            "first_row": pa.array(np.append(np.concatenate(self._first_rows), np.uint32(self._rows_count))),
+            **_sorted_columns("source", hashes_of(sources)),
+            "target": pa.array(targets),
+            "first_link": pa.array(first_links),
+            "visit": pa.array(np.concatenate(self._visits)[order]),
+            "text_number": pa.array(text_numbers[order]),
+            "text": texts,
+        }
+
+    def _by_target(self) -> tuple[I64, U64, U32]:
+        """The links by their targets, these in the order of writing; each target, and where its links begin."""
+        prints = np.concatenate(self._targets)
+        order = np.argsort(prints, kind="stable")
+        prints = prints[order]
+        firsts = _beginnings(prints)
+        return order, prints[firsts], np.append(firsts, len(prints)).astype(np.uint32)
+
+    def _numbered_texts(self) -> tuple[U32, pa.Array]:
+        """The number of the words of each link, and the words, each once: a group of rows has only its own once."""
+        texts = pa.concat_arrays(self._texts)
+        _, rows, numbers = np.unique(hashes_of(texts), return_index=True, return_inverse=True)
+        return numbers.astype(np.uint32)[np.concatenate(self._text_numbers)], texts.take(pa.array(rows))
+
+
+class _Sorted:
+    """Keys in order, and the row of each."""
+
+    def __init__(self, keys: pa.Array, rows: pa.Array) -> None:
+        self._keys: U64 = keys.to_numpy()
+        self._rows: U32 = rows.to_numpy()
+
+    def rows(self, wanted: U64, limit: int) -> U32:
+        """Rows with one of these keys, in the order of writing; of each key at most so many, the last ones."""
+        firsts, ends = np.searchsorted(self._keys, wanted), np.searchsorted(self._keys, wanted, "right")
+        spans = zip(np.maximum(firsts, ends - limit).tolist(), ends.tolist(), strict=True)
+        found = [self._rows[first:end] for first, end in spans if first < end]
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.uint32)
+
+
+def _sorted_columns(name: str, keys: U64, rows: U32 | None = None) -> Columns:
+    """What `_Sorted` is made of; without rows the keys are of all."""
+    order = np.argsort(keys, kind="stable")
+    sorted_rows = order.astype(np.uint32) if rows is None else rows[order]
+    return {f"{name}_keys": pa.array(keys[order]), f"{name}_rows": pa.array(sorted_rows)}
+
+
+def _values(column: pa.Array, rows: U32 | list[int]) -> list[Any]:
+    """Moments in seconds: making a datetime takes longer than finding the row."""
+    taken = column.take(pa.array(rows))
+    if pa.types.is_timestamp(taken.type):
+        seconds: list[float] = (taken.cast(pa.int64()).to_numpy() / 1e6).tolist()
+        return seconds
+    values: list[Any] = taken.to_pylist()
+    return values
+
+
+def _beginnings(*columns: NDArray[Any]) -> I64:
+    """The first of each run of rows that are alike."""
+    is_first = np.ones(len(columns[0]), np.bool_)
+    if len(is_first):
+        is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(is_first)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """In one piece, and with room for any length of texts."""
+    if column.type == pa.string():
+        column = column.cast(pa.large_string())
+    found = column.unify_dictionaries().combine_chunks()
+    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found

@@ -1,0 +1,68 @@
+"""What the tests of ranks share: crawls that are written by hand, and what their ranks say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tarrafa.collection.ranking import update_ranks
+from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.crawl.hosts import Checkpoint
+from tarrafa.crawl.totals import Totals
+from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links
+from tarrafa.rank import RankColumns, Ranks, Settings
+from tarrafa.urls import fingerprint
+
+A, B, C, D = (f"http://{name}.test/" for name in "abcd")
+
+
+def link(target: str, text: str = "", rel: str = "", kind: str = "a") -> Link:
+    return target, text, rel, kind, 0
+
+
+@dataclass
+class Crawl:
+    """An agent's documents and links, one checkpoint after the other."""
+
+    root: Path
+    checkpoint: int = 0
+    now: float = 1000.0
+    rows: list[DocumentRow] = field(default_factory=list)
+    links: list[tuple[str, float, Sequence[Link]]] = field(default_factory=list)
+
+    @property
+    def folder(self) -> CrawlFolder:
+        return CrawlFolder(self.root)
+
+    def visit(self, url: str, *links: Link, **facts: object) -> None:
+        self.now += 1
+        values: dict[str, object] = {"outcome": "fetched", "status": 200, **facts}
+        self.rows.append(DocumentRow(url, self.now, **values))  # type: ignore[arg-type]
+        self.links.append((url, self.now, links))
+
+    def commit(self) -> None:
+        documents, links = Documents(self.folder.documents, self.checkpoint), Links(self.folder.links, self.checkpoint)
+        for row in self.rows:
+            documents.add(row)
+        for page in self.links:
+            links.add(*page)
+        self.checkpoint += 1
+        documents.sync(self.checkpoint)
+        links.sync(self.checkpoint)
+        self.rows, self.links = [], []
+        book = HostBook(self.folder.hosts)
+        book.commit(Checkpoint(self.checkpoint, BEGINNING, Totals()), [])
+        book.close()
+
+    def ranks(self, settings: Settings | None = None) -> Ranks:
+        self.commit()
+        return update_ranks(self.folder, lambda *_: None, settings or Settings(tolerance=1e-10))
+
+
+def of(ranks: Ranks, *urls: str) -> RankColumns:
+    return ranks.of(np.array([fingerprint(url) for url in urls], np.uint64))
+
+
+def anchors(ranks: Ranks, url: str) -> list[tuple[str, int]]:
+    return ranks.anchors(np.array([fingerprint(url)], np.uint64))[0]

@@ -1,0 +1,177 @@
+"""Ranks made again and again: beside a crawl, after damage and kills, and while others are at work."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keep_pages import quick_folder
+from ranked import A, B, C, Crawl, D, anchors, link, of
+from tarrafa.collection.ranking import is_behind, ranks_folder, update_ranks
+from tarrafa.disk import Hold
+from tarrafa.errors import DamagedError, HeldError
+from tarrafa.keep import DOCUMENTS, LINKS, join_segments
+from tarrafa.rank import Ranks, Settings
+
+
+@pytest.fixture
+def crawl() -> Iterator[Crawl]:
+    with quick_folder() as root:
+        yield Crawl(root)
+
+
+def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    first = crawl.ranks(Settings())
+    assert not is_behind(crawl.root)
+    crawl.commit()  # a checkpoint without rows
+    assert update_ranks(crawl.folder, lambda *_: None).generation == first.generation
+
+
+def test_other_settings_make_other_ranks(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    assert crawl.ranks().generation == 1
+    assert crawl.ranks(Settings(damping=0.5)).generation == 2
+
+
+def test_a_reader_keeps_what_it_has_open(crawl: Crawl) -> None:
+    crawl.visit(A, link(B, "first"))
+    first = crawl.ranks()
+    crawl.visit(C, link(B, "second"))
+    second = crawl.ranks()
+    assert (first.generation, second.generation) == (1, 2)
+    assert anchors(first, B) == [("first", 1)]
+    assert of(first, B).links_in.tolist() == [1]
+    assert of(second, B).links_in.tolist() == [2]
+    assert [path.name for path in ranks_folder(crawl.root).glob("generation-*")] == ["generation-00000002"]
+
+
+PAGES = st.sampled_from([A, f"{A}1", B, f"{B}1", C])
+VISITS = st.lists(st.tuples(PAGES, st.lists(st.tuples(PAGES, st.sampled_from(["", "x", "y"])), max_size=3)), max_size=8)
+
+
+@settings(max_examples=25)
+@given(st.lists(VISITS, min_size=1, max_size=4), st.booleans())
+def test_step_by_step_is_the_same_as_at_once(
+    steps: list[list[tuple[str, list[tuple[str, str]]]]], is_joined: bool
+) -> None:
+    with quick_folder() as left, quick_folder() as right:
+        stepwise, whole = Crawl(left), Crawl(right)
+        for visits in steps:
+            for url, links in visits:
+                for crawl in (stepwise, whole):
+                    crawl.visit(url, *(link(*each) for each in links))
+            ranks = stepwise.ranks()
+            if is_joined:
+                join_segments(stepwise.folder.links, LINKS, stepwise.checkpoint)
+        expected = whole.ranks()
+        urls = [A, f"{A}1", B, f"{B}1", C]
+        for got, wanted in zip(of(ranks, *urls), of(expected, *urls), strict=True):
+            assert np.allclose(got, wanted, atol=1e-5)
+        assert [anchors(ranks, url) for url in urls] == [anchors(expected, url) for url in urls]
+        assert ranks.counts._replace(iterations=0) == expected.counts._replace(iterations=0)
+
+
+def test_rows_are_read_once_also_when_segments_are_joined_meanwhile(crawl: Crawl) -> None:
+    for number in range(10):
+        crawl.visit(f"{A}{number}", link(B, f"text {number}"))
+        if number % 3 == 0:
+            crawl.ranks()
+        else:
+            crawl.commit()
+        if number == 8:
+            assert join_segments(crawl.folder.links, LINKS, crawl.checkpoint)
+            assert join_segments(crawl.folder.documents, DOCUMENTS, crawl.checkpoint)
+    assert of(crawl.ranks(), B).links_in.tolist() == [10]
+
+
+def test_an_older_copy_of_a_crawl_is_read_anew(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    crawl.visit(C, link(B))
+    crawl.ranks()
+    with quick_folder() as other:
+        older = Crawl(other)
+        older.visit(D, link(B))
+        older.commit()
+        (crawl.root / "agents").rename(crawl.root / "lost")
+        (other / "agents").rename(crawl.root / "agents")
+    assert of(update_ranks(crawl.folder, lambda *_: None), B, D).links_in.tolist() == [1, 0]
+
+
+# Damage, kills and others at work.
+
+
+def test_a_damaged_column_is_named(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    crawl.ranks()
+    path = ranks_folder(crawl.root) / "generation-00000001" / "rank.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"rank\.npy"):
+        Ranks.open(ranks_folder(crawl.root))
+
+
+def test_a_damaged_manifest_is_named(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    crawl.ranks()
+    (ranks_folder(crawl.root) / "manifest.json").write_text('{"sum": 1, "manifest": "{}"}')
+    with pytest.raises(DamagedError, match=r"manifest\.json"):
+        Ranks.open(ranks_folder(crawl.root))
+
+
+def test_two_processes_do_not_rank_at_once(crawl: Crawl) -> None:
+    crawl.visit(A, link(B))
+    crawl.ranks()
+    crawl.visit(C, link(B))
+    crawl.commit()
+    hold = Hold(ranks_folder(crawl.root))
+    with pytest.raises(HeldError):
+        update_ranks(crawl.folder, lambda *_: None)
+    hold.release()
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+import tarrafa.disk
+from tarrafa.collection.ranking import update_ranks
+from tarrafa.crawl import CrawlFolder
+
+left = int(sys.argv[2])
+replace = Path.replace
+
+def counted(self, target):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), 9)
+    return replace(self, target)
+
+Path.replace = counted
+update_ranks(CrawlFolder(Path(sys.argv[1])), lambda *_: None)
+"""
+
+
+@pytest.mark.parametrize("step", [1, 2, 4, 9, 20])
+def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_ones(crawl: Crawl, step: int) -> None:
+    """Two parts, each joined with the one before, fifteen columns and the manifest: one of them never gets its name."""
+    crawl.visit(A, link(B))
+    crawl.ranks(Settings())
+    crawl.visit(C, link(B))
+    crawl.commit()
+    command = [sys.executable, "-c", KILLED, str(crawl.root), str(step)]
+    done = subprocess.run(command, timeout=60, check=False)
+    assert done.returncode == -9
+    old = Ranks.open(ranks_folder(crawl.root))
+    assert old is not None
+    assert old.generation == 1
+    assert of(old, B).links_in.tolist() == [1]
+    new = update_ranks(crawl.folder, lambda *_: None)
+    assert new.generation == 2
+    assert of(new, B).links_in.tolist() == [2]
+    assert not list(ranks_folder(crawl.root).rglob("*.unfinished"))

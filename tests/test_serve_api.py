@@ -1,0 +1,76 @@
+"""The search page for programs and browsers: JSON as it is described, suggestions, the search description."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from serving import (
+    NETS,
+    FakeSearch,
+    Served,
+    make_crawl,
+    served,
+)
+from tarrafa.serve.asking import PARAMETERS
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_crawl(tmp_path_factory.mktemp("crawl"))
+
+
+@pytest.fixture(scope="module")
+def page(crawl: Path) -> Iterator[Served]:
+    with served(crawl, FakeSearch()) as found:
+        yield found
+
+
+def test_every_address_and_parameter_is_described(page: Served) -> None:
+    description = page.ask("/openapi.json").json
+    assert description["openapi"].startswith("3.1")
+    described = {
+        path: {each["name"] for each in methods["get"]["parameters"]} for path, methods in description["paths"].items()
+    }
+    assert described == {path: set(names) for path, names in PARAMETERS.items()}
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("/api/search?q=rede&explain=1", "Results"),
+        (f"/api/facts?url={NETS}&q=rede", "Facts"),
+        ("/api/suggest?q=ta", "Suggestions"),
+        ("/api/search?page=0", "Error"),
+    ],
+)
+def test_answers_are_as_described(page: Served, path: str, schema: str) -> None:
+    schemas = page.ask("/openapi.json").json["components"]["schemas"]
+    told = page.ask(path).json
+    assert set(told) == set(schemas[schema]["properties"])
+    if schema == "Results":
+        assert set(told["hits"][0]) == set(schemas["Hit"]["properties"])
+    if schema == "Facts":
+        for name in ("visits", "links_in", "links_out"):
+            assert set(told[name][0]) == set(schemas["Facts"]["properties"][name]["items"]["properties"])
+
+
+def test_parameters_of_programs_reach_the_search(page: Served) -> None:
+    told = page.ask("/api/search?q=rede&top=3&page=2&per_site=0&explain=true&language=pt-BR").json
+    asked = page.search.requests[-1]
+    assert (asked.top, asked.page, asked.per_site, asked.explain, asked.language) == (3, 2, 0, True, "pt-BR")
+    assert (told["page"], len(told["hits"]), told["query"]) == (2, 3, "rede")
+    assert told["hits"][0]["snippet"][1] == {"text": "pesca", "is_marked": True}
+
+
+def test_suggestions_are_in_the_form_of_browsers(page: Served) -> None:
+    answer = page.ask("/suggest?q=ta")
+    assert answer.headers["content-type"] == "application/x-suggestions+json"
+    assert answer.json == ["ta", ["tarrafa", "tainha <b>"]]
+    assert page.ask("/suggest").json == ["", []]
+
+
+def test_every_page_names_its_search_description(page: Served) -> None:
+    for path in ("/", "/search?q=rede", f"/facts?url={NETS}", f"/copy?url={NETS}", "/nothing"):
+        assert re.search(r'<link rel="search"[^>]*href="/opensearch.xml"', page.ask(path).text)
