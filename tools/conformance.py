@@ -94,8 +94,11 @@ def robots_answer(case: Case, url: str) -> object:
 
 def ir_suite(data: Path) -> Suite:
     """How good search is: nDCG of the first ten results, for each collection that is there."""
-    folders = [path for path in sorted((data / "ir").glob("*")) if path.is_dir()]
-    found = {folder.name: ir.quality_of(folder) for folder in folders}
+    folder = data / "ir"
+    if not folder.is_dir():
+        return missing(folder)
+    folders = [path for path in sorted(folder.glob("*")) if path.is_dir()]
+    found = {path.name: ir.quality_of(path) for path in folders}
     return Suite(
         summary={name: quality._asdict() for name, quality in found.items()},
         rows=[(name, f"{each.queries:,}", "nDCG@10", f"{100 * each.ndcg:.2f}", "yes") for name, each in found.items()],
@@ -107,8 +110,12 @@ def graphs_suite(data: Path) -> Suite:
     """How many of the pages that are listed as a graph's best are ours too. As sets: equals have no order."""
     folder = data / "graphs"
     if not folder.is_dir():
-        return Suite({"missing": str(folder)}, [("missing", "", "", "", "no")], [])
+        return missing(folder)
     return counted(graph_group(path) for path in sorted(folder.glob("*.edges.tsv.gz")))
+
+
+def missing(folder: Path) -> Suite:
+    return Suite({"missing": str(folder)}, [("missing", "", "", "", "no")], [])
 
 
 def graph_group(path: Path) -> Group:
