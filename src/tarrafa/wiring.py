@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tarrafa.clock import Clock, SystemClock
@@ -44,6 +45,7 @@ from tarrafa.schedule import (
 )
 
 if TYPE_CHECKING:
+    from tarrafa.serve import Server
     from tarrafa.simulate.web import Habits, Plan
 
 T = TypeVar("T")
@@ -178,6 +180,27 @@ def web(configuration: Configuration) -> "tuple[Plan, Habits]":
         faults=_read(configuration, "web.faults", parse_faults),
     )
     return plan, Habits(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)
+
+
+def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "Server":
+    """The search page of the crawl in that folder, listening. `rate` is in requests a second of a client; 0 for any."""
+    from tarrafa.serve import (
+        Collection,
+        Processes,
+        Rate,
+        Reader,
+        Server,
+        Site,
+        listen,
+        make_application,
+        usual_count,
+    )  # a crawl does without it
+
+    clock = SystemClock()
+    count = usual_count()
+    collection = Processes(root, Collection(root, clock), count)
+    site = Site(collection, Reader(root), clock, language, Rate(per_second=rate, burst=6 * rate), count)
+    return Server(make_application(site), listen(host, port))
 
 
 def _read(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

@@ -17,7 +17,6 @@ from tarrafa.cli.crawl import crawl
 from tarrafa.cli.frame import configured, option, show_json, switch
 from tarrafa.cli.live import summary
 from tarrafa.cli.search import show
-from tarrafa.cli.serve import make_server
 from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
@@ -101,7 +100,7 @@ def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
 
 def _served(folder: CrawlFolder, query: str, is_staying: bool) -> None:
     """The search page, asked once; where somebody watches it stays."""
-    server = make_server(folder.root, "127.0.0.1", 0, "en", 0)
+    server = wiring.search_page(folder.root, "127.0.0.1", 0, "en", 0)
     thread = Thread(target=server.run, name="search page")
     thread.start()
     try:

@@ -33,6 +33,7 @@ def command(
     ] = 1,
     expand: Annotated[bool, switch("--expand", "also look for words that the best results have in common")] = False,
     fresh: Annotated[bool, switch("--fresh", "prefer pages of late")] = False,
+    semantic: Annotated[bool, switch("--semantic", "raise what means the like; needs tarrafa[semantic]")] = False,
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
@@ -41,7 +42,9 @@ def command(
     A query that begins with a minus stands after two of them: tarrafa search --dir crawl -- '-word other'.
     """
     folder, _ = crawl_of(context, directory)
-    request = Request(query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, explain=explain)
+    request = Request(
+        query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, semantic=semantic, explain=explain
+    )
     results = Search.open(folder.root, Ranks.open(ranks_folder(folder.root))).search(request)
     if as_json:
         show_json(_told(results))

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tarrafa import wiring
 from tarrafa.cli.frame import crawl_of, switch
-from tarrafa.clock import SystemClock
 from tarrafa.errors import InputError
-from tarrafa.serve import Collection, Rate, Reader, Server, Site, listen, make_application
 from tarrafa.serve.languages import LANGUAGES
 from tarrafa.texts import quoted
 
@@ -34,16 +33,9 @@ def command(
     if lang not in LANGUAGES:
         raise InputError(f"{quoted(lang)} is not spoken here; --lang takes {' or '.join(LANGUAGES)}")
     folder, _ = crawl_of(context, directory)
-    server = make_server(folder.root, host, port, lang, rate)
+    server = wiring.search_page(folder.root, host, port, lang, rate)
     for number in (signal.SIGINT, signal.SIGTERM):
         # The usual end, and no error.
         signal.signal(number, lambda *_: server.stop())
     typer.echo(json.dumps({"url": server.url}) if as_json else f"search {directory} at {server.url}; Ctrl-C ends it")
     server.run()
-
-
-def make_server(root: Path, host: str, port: int, language: str, rate: float) -> Server:
-    """The search page of the crawl in that folder, listening."""
-    clock = SystemClock()
-    site = Site(Collection(root, clock), Reader(root), clock, language, Rate(per_second=rate, burst=6 * rate))
-    return Server(make_application(site), listen(host, port))

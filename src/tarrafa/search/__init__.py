@@ -12,9 +12,11 @@ The life of a document here:
 The life of a question:
 
 1. `query` says what it means, whatever was typed. `compiling` turns that into what tantivy is asked.
-2. `shard` asks one index, `search` all of them; the best thousand are candidates.
+2. `shard` asks one index, `search` all of them; the best thousand are candidates. In a large index `leading` says which
+   words look for them. What was found for the last questions is remembered (`remembering`).
 3. `ranking` puts these in order by words, nearness, anchors and links, folds copies and spreads sites. `expansion` adds
-   words of the best results, if that is asked for; `spelling` finds what was meant by a word that nobody writes.
+   words of the best results, and `semantic` raises what means the like, if that is asked for; `spelling` finds what
+   was meant by a word that nobody writes.
 4. `showing` makes results of one page of them; `snippets` finds a piece of the text and marks the words.
 
 Not done here: reading the crawl's files (the collection does it), working out ranks (they come in by `RankSource`),
@@ -25,6 +27,7 @@ from tarrafa.search.answers import TOP_MAX, Hit, Request, Results
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, parse
 from tarrafa.search.ranking import RankColumns, RankSource
 from tarrafa.search.search import Search
+from tarrafa.search.semantic import Meaning, Passage, has_meaning
 from tarrafa.search.snippets import Piece, mark_all
 from tarrafa.search.writer import COLUMNS, AnchorSource, Writer
 
@@ -36,6 +39,8 @@ __all__ = [
     "Filter",
     "Hit",
     "Kind",
+    "Meaning",
+    "Passage",
     "Piece",
     "Query",
     "RankColumns",
@@ -45,6 +50,7 @@ __all__ = [
     "Search",
     "Sign",
     "Writer",
+    "has_meaning",
     "mark_all",
     "parse",
 ]

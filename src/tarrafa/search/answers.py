@@ -20,6 +20,7 @@ class Request:
     per_site: int = 1  # results of one site before others had their turn; 0 for any number
     expand: bool = False
     fresh: bool = False
+    semantic: bool = False
     site: str | None = None
     language: str | None = None
     after: str | None = None

@@ -1,8 +1,11 @@
 """From what a question means to what tantivy is asked.
 
-Candidates: every word in every field at one level, for only so tantivy leaves out what cannot be among the best. What
-must be there, must not, and filters stand around that. Nearness is asked afterwards, for the best candidates only: it
-costs as much as a phrase, and a question of five words has twenty phrases.
+Candidates: every word in every field at one level. What must be there, must not, and filters stand around that. The
+time it takes grows with how many documents have the words, since every one of them gets a score. So in a large index
+words that most documents have, and that tell little beside the others, do not look for candidates: rarer words lead,
+and the others count for the best of those candidates only.
+
+That is asked afterwards, with nearness, which costs as much as a phrase: a question of five words has twenty phrases.
 """
 
 from itertools import pairwise
@@ -24,6 +27,7 @@ from tarrafa.search.index import (
     TITLES,
     WORDS,
 )
+from tarrafa.search.leading import following
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, moment_of
 from tarrafa.search.words import Language, telling
 
@@ -40,6 +44,7 @@ NEAR_BOOST = 0.1
 NEAR_SLOP = 8
 _PAIRS_LIMIT = 24
 _PAIRS_DOCUMENTS = 30_000  # that are looked at for all pairs
+_FOLLOWING_TERMS = 60  # of words that follow; each is a query inside the other
 _PREFIX_TERMS = 50  # the commonest words that begin so
 
 _Terms = list[tuple[str, str, float]]  # field, word, boost
@@ -47,11 +52,15 @@ _FOLDED_FIELDS = {"": WORDS, "title": TITLE, "url": ADDRESS}
 
 
 class Question(NamedTuple):
-    """What is looked for, and in which languages; `extra` are stems that came from the best results."""
+    """What is looked for, and in which languages.
+
+    `extra` are stems that came from the best results; `following` are words that count for the best candidates only.
+    """
 
     query: Query
     language: str | None
     extra: tuple[tuple[str, float], ...] = ()
+    following: frozenset[str] = frozenset()
 
 
 class Compiler:
@@ -66,23 +75,51 @@ class Compiler:
         """Whatever may be a result, with its score by words alone."""
         return self._around(question, self._scored(question), excluded_signatures)
 
-    def matching(self, question: Question) -> tantivy.Query:
-        """The same documents without their score: to count them."""
-        return self._around(question, self._any_terms(question), [])
+    def led(self, question: Question) -> Question:
+        """The same question, with the words that follow. Where something else is asked for, no word does."""
+        query = question.query
+        is_any = all(each.sign is not Sign.MUST for each in query.clauses) and all(f.is_excluded for f in query.filters)
+        if not is_any or question.extra:
+            return question
+        counts = {word: self.documents_with(word, question.language) for word in telling(_plain_words(query))}
+        known = {word: count for word, count in counts.items() if count}
+        return question._replace(following=following(known, self._searcher.num_docs))
 
-    def near(self, question: Question, fingerprints: list[int]) -> tantivy.Query | None:
-        """Scores these documents by how near the words are; 1 more than that, for those that are there at all."""
-        loose = [each for each in question.query.clauses if each.kind is Kind.WORD and each.sign is not Sign.NOT]
-        words = telling([clause.words[0] for clause in loose if not clause.field])
-        phrases: list[tuple[Occur, tantivy.Query]] = []
+    def documents_with(self, word: str, language: str | None) -> int:
+        """How many documents have the word in one of its forms, or a little fewer."""
+        terms = self._clause_terms(Clause(Kind.WORD, (word,)), language)
+        return max((self._searcher.doc_freq(field, form) for field, form, _ in terms), default=0)
+
+    def beside(self, question: Question, fingerprints: list[int]) -> tantivy.Query | None:
+        """Scores these documents by how near the words are, and by words that follow; each gets 1 more than that.
+
+        One optional part inside the other: were they side by side, tantivy would work out each of them for all
+        documents that lie between these.
+        """
+        parts = [self._term(*term) for term in self._following_terms(question)]
+        words = telling(_plain_words(question.query, Sign.ANY, Sign.MUST))
         for pair in self._cheap_pairs(words, question.language):
-            phrases.append((Occur.Should, self._phrase(STEMS, pair, 0, BESIDE_BOOST)))
-            phrases.append((Occur.Should, self._phrase(STEMS, pair, NEAR_SLOP, NEAR_BOOST)))
-            phrases.append((Occur.Should, self._phrase(STEMS, pair[::-1], NEAR_SLOP, NEAR_BOOST)))
-        if not phrases:
+            parts.append(self._phrase(STEMS, pair, 0, BESIDE_BOOST))
+            parts.append(self._phrase(STEMS, pair, NEAR_SLOP, NEAR_BOOST))
+            parts.append(self._phrase(STEMS, pair[::-1], NEAR_SLOP, NEAR_BOOST))
+        if not parts:
             return None
-        among = tantivy.Query.term_set_query(self._schema, FINGERPRINT, fingerprints)
-        return tantivy.Query.boolean_query([(Occur.Must, tantivy.Query.const_score_query(among, 1.0)), *phrases])
+        found = self._among(fingerprints)
+        for part in parts:
+            found = tantivy.Query.boolean_query([(Occur.Must, found), (Occur.Should, part)])
+        return found
+
+    def _among(self, fingerprints: list[int]) -> tantivy.Query:
+        """Looked up one by one; a query for the set would go through all fingerprints that there are."""
+        ones = [tantivy.Query.term_query(self._schema, FINGERPRINT, each, "basic") for each in fingerprints]
+        return tantivy.Query.const_score_query(_joined([(Occur.Should, each) for each in ones]), 1.0)
+
+    def _following_terms(self, question: Question) -> _Terms:
+        terms: _Terms = []
+        for word in sorted(question.following):
+            terms += self._clause_terms(Clause(Kind.WORD, (word,)), question.language)
+            terms += self._beside_terms(word, question.language)
+        return terms[:_FOLLOWING_TERMS]
 
     def _cheap_pairs(self, words: list[str], language: str | None) -> list[list[str]]:
         """Stems that follow each other, the rarest first, as far as time allows: a pair costs as its rarer word does.
@@ -181,8 +218,7 @@ class Compiler:
 
     def _any_terms(self, question: Question) -> _Terms:
         loose = [clause for clause in question.query.clauses if clause.sign is Sign.ANY]
-        plain = [clause.words[0] for clause in loose if clause.kind is Kind.WORD and not clause.field]
-        told = set(telling(plain))
+        told = set(telling(_plain_words(question.query))) - question.following
         found: _Terms = []
         for clause in loose:
             if clause.kind is Kind.WORD and not clause.field and clause.words[0] not in told:
@@ -200,8 +236,12 @@ class Compiler:
         fold = self._language.folded[word]
         if clause.field:
             return [(field, fold, 1.0)] if fold else []
-        found = [(STEMS, stem, STEMS_BOOST) for stem in self._language.variants(word, language)]
-        return self._present([(WORDS, fold, WORDS_BOOST), *found] if fold else found)
+        stems = self._present([(STEMS, stem, STEMS_BOOST) for stem in self._language.variants(word, language)])
+        plain = self._present([(WORDS, fold, WORDS_BOOST)]) if fold else []
+        if len(stems) == len(plain) == 1 and self._is_only_form(fold, stems[0][1]):
+            # Both would find the same, so one counts for both: common words take half the time.
+            return [(STEMS, stems[0][1], STEMS_BOOST + WORDS_BOOST)]
+        return [*plain, *stems]
 
     def _beside_terms(self, word: str, language: str | None) -> _Terms:
         """By which a document that has the word is better."""
@@ -218,11 +258,21 @@ class Compiler:
         """A word that no document has would only take time."""
         return [term for term in terms if self._is_there(term[0], term[1])]
 
+    def _is_only_form(self, fold: str, stem: str) -> bool:
+        """Whether all documents with this stem have it as this word."""
+        return self._searcher.doc_freq(WORDS, fold) == self._searcher.doc_freq(STEMS, stem)
+
     def _is_there(self, field: str, word: str) -> bool:
         return self._searcher.doc_freq(field, word) > 0
 
     def _term(self, field: str, word: str, boost: float) -> tantivy.Query:
         return tantivy.Query.boost_query(tantivy.Query.term_query(self._schema, field, word, "freq"), boost)
+
+
+def _plain_words(query: Query, *signs: Sign) -> list[str]:
+    """Single words of no particular field, with one of these signs; those without a sign if none is given."""
+    plain = (each for each in query.clauses if each.kind is Kind.WORD and not each.field)
+    return [clause.words[0] for clause in plain if clause.sign in (signs or (Sign.ANY,))]
 
 
 def _joined(should: list[tuple[Occur, tantivy.Query]]) -> tantivy.Query:

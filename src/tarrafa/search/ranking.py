@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CANDIDATES_LIMIT = 1_000
-NEAR_LIMIT = 200  # candidates that nearness is worked out for
+NEAR_LIMIT = 100  # candidates that nearness is worked out for
 ANCHORS_LIMIT = 50  # and anchors
 
 RANK_SHARE, HOST_SHARE, OUTSIDE_SHARE = 0.15, 0.05, 0.10
@@ -79,6 +79,7 @@ class Scores(NamedTuple):
     links: F64
     fresh: F64
     rank: F64
+    meaning: F64  # 0 unless it was asked for
 
 
 def join(parts: Sequence[Candidates]) -> Candidates:
@@ -96,7 +97,7 @@ def score(found: Candidates, near: F64, anchors: F64, ranks: RankColumns | None,
     links, rank = _links(ranks, len(found.words))
     fresh = np.zeros(len(found.words)) if now is None else FRESH_SHARE * freshness(found.dated, now)
     total = (found.words + near + by_anchors) * (1.0 + links) * (1.0 + fresh)
-    return Scores(total, found.words, near, by_anchors, links, fresh, rank)
+    return Scores(total, found.words, near, by_anchors, links, fresh, rank, np.zeros(len(total)))
 
 
 def _links(ranks: RankColumns | None, count: int) -> tuple[F64, F64]:
@@ -130,9 +131,12 @@ def anchor_share(texts: Sequence[tuple[frozenset[str], int]], words: frozenset[s
 
 def fold_copies(signature: U64) -> list[list[int]]:
     """Places of documents with the same content, in the order of their best; 0 is no content."""
+    values = signature.tolist()
+    if len(set(values)) == len(values):
+        return [[place] for place in range(len(values))]
     groups: list[list[int]] = []
     known: dict[int, list[int]] = {}
-    for place, value in enumerate(signature.tolist()):
+    for place, value in enumerate(values):
         group = known.get(value) if value else None
         if group is None:
             group = known[value] = []
@@ -143,12 +147,11 @@ def fold_copies(signature: U64) -> list[list[int]]:
 
 def spread(groups: list[list[int]], site: U64, per_site: int) -> list[list[int]]:
     """`per_site` results of each site first, then as many more of each, and so on: nothing is lost, none is alone."""
-    if per_site < 1:
+    if per_site < 1 or not groups:
         return groups
-    counts: dict[int, int] = {}
-    turns: list[int] = []
-    for group in groups:
-        key = int(site[group[0]])
-        turns.append(counts.get(key, 0) // per_site)
-        counts[key] = counts.get(key, 0) + 1
-    return [groups[place] for place in np.argsort(turns, kind="stable").tolist()]
+    sites = site[[group[0] for group in groups]]
+    order = np.argsort(sites, kind="stable")
+    starts = np.flatnonzero(np.r_[True, sites[order][1:] != sites[order][:-1]])
+    before = np.empty(len(groups), np.int64)  # how many of its site stand before each
+    before[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
+    return [groups[place] for place in np.argsort(before // per_site, kind="stable").tolist()]

@@ -6,7 +6,10 @@ the hundredth page takes as long as the first.
 """
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +23,7 @@ from tarrafa.search.ranking import (
     ANCHORS_LIMIT,
     CANDIDATES_LIMIT,
     F64,
+    I64,
     NEAR_LIMIT,
     Candidates,
     RankSource,
@@ -30,6 +34,8 @@ from tarrafa.search.ranking import (
     score,
     spread,
 )
+from tarrafa.search.remembering import Remembered
+from tarrafa.search.semantic import MEANING_LIMIT, Meaning, Passage, raised, sought_words, word_vectors
 from tarrafa.search.shard import Found, Kept, Opened, Shard
 from tarrafa.search.showing import Marker, make_hit
 from tarrafa.search.spelling import WORD_MIN_CHARS, best_spelling
@@ -39,20 +45,38 @@ _INDEXES = "agents/*/index"
 _COPIES_LIMIT = 20  # that a result lists
 _FLOOD_COPIES = 20  # so many copies among the candidates leave no room for others
 _ROUNDS_LIMIT = 3
+_WANTED_STEP = 100  # pages of so many results are worked out together
+_ORDERS_LIMIT = 64  # questions that are remembered, at a quarter of a megabyte each
 _LIKE_TERMS = 2_000  # that a word may have meant
 _PREFIX_MAX_CHARS = 200
 _SUGGESTIONS_MAX = 20
 
 
+class _Ordered(NamedTuple):
+    """All results of a question, in order. `groups` are places in `order`, which holds places of candidates."""
+
+    shards: list[Shard]
+    question: Question
+    found: list[Found]
+    candidates: Candidates
+    scores: Scores
+    order: I64
+    groups: list[list[int]]
+    matches_count: int
+    suggestion: str | None
+
+
 class Search:
     """Asked by any number of threads. What was committed after it was opened is seen after `refresh`."""
 
-    def __init__(self, folder: Path, ranks: RankSource | None) -> None:
+    def __init__(self, folder: Path, ranks: RankSource | None, meaning: Callable[[], Meaning] = word_vectors) -> None:
         self._folder = folder
         self._ranks = ranks
+        self._meaning = meaning
         self._language = Language()
         self._opened: dict[Path, Opened] = {}
         self._shards: list[Shard] = []
+        self._orders: Remembered[Request, _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
         self.refresh()
 
     @classmethod
@@ -68,7 +92,9 @@ class Search:
         for number, path in enumerate(paths):
             if path not in self._opened:
                 self._opened[path] = Opened(path, self._language, number)
-        self._shards = [self._opened[path].shard() for path in paths]
+        shards = [self._opened[path].shard() for path in paths]
+        if shards != self._shards:
+            self._shards, self._orders = shards, Remembered(_ORDERS_LIMIT)
 
     @property
     def documents_count(self) -> int:
@@ -76,25 +102,50 @@ class Search:
 
     def search(self, request: Request) -> Results:
         started = time.perf_counter()
+        ordered = self._ordered(request)
+        if ordered is None:
+            return Results((), 0, time.perf_counter() - started, request.page)
+        hits = self._page(ordered, request)
+        return Results(
+            hits=hits,
+            count=max(ordered.matches_count, len(hits)),
+            seconds=time.perf_counter() - started,
+            page=request.page,
+            suggestion=ordered.suggestion,
+            filters=ordered.question.query.filters,
+        )
+
+    def _ordered(self, request: Request) -> _Ordered | None:
+        """Remembered without its page. Freshness changes with time, so that is worked out each time."""
+        orders, wanted = self._orders, -(-request.page * request.top // _WANTED_STEP) * _WANTED_STEP
+        key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False)
+        known = None if request.fresh else orders.get(key)
+        if known is not None:
+            return known
+        ordered = self._put_in_order(request, wanted)
+        if ordered is not None and not request.fresh:
+            orders.put(key, ordered)
+        return ordered
+
+    def _put_in_order(self, request: Request, wanted: int) -> _Ordered | None:
         shards = self._shards
         question = self._question(request)
         if not question.query.clauses and not question.query.filters:
-            return Results((), 0, time.perf_counter() - started, request.page)
+            return None
         if request.expand:
             question = self._expanded(shards, question)
-        found, candidates = self._candidates(shards, question, request.page * request.top)
-        near, anchors = self._beside(shards, question, candidates)
+        found, candidates = self._candidates(shards, question, wanted)
+        near, anchors = self._beside(shards, found, question, candidates)
         ranks = self._ranks.of(candidates.fingerprint) if self._ranks else None
         scores = score(candidates, near, anchors, ranks, time.time() if request.fresh else None)
-        hits = self._page(shards, found, candidates, scores, request, question)
-        return Results(
-            hits=hits,
-            count=max(sum(each.matches_count for each in found[: len(shards)]), len(hits)),
-            seconds=time.perf_counter() - started,
-            page=request.page,
-            suggestion=self._suggestion(shards, request.text, question.query),
-            filters=question.query.filters,
-        )
+        if request.semantic:
+            words = sought_words(request.text, question.query.words)
+            scores = self._by_meaning(shards, found, candidates, scores, words)
+        order = np.lexsort((candidates.fingerprint, -scores.total)).astype(np.int64)
+        groups = spread(fold_copies(candidates.signature[order]), candidates.site[order], request.per_site)
+        count = sum(each.matches_count for each in found[: len(shards)])
+        suggestion = self._suggestion(shards, request.text, question.query)
+        return _Ordered(shards, question, found, candidates, scores, order, groups, count, suggestion)
 
     def _question(self, request: Request) -> Question:
         query = parse(request.text)
@@ -122,13 +173,15 @@ class Search:
             excluded = sorted({*excluded, *flood})
         return found, join([each.candidates for each in found])
 
-    def _beside(self, shards: list[Shard], question: Question, candidates: Candidates) -> tuple[F64, F64]:
+    def _beside(
+        self, shards: list[Shard], found: list[Found], question: Question, candidates: Candidates
+    ) -> tuple[F64, F64]:
         """Nearness and anchors, for the best."""
         near, anchors = np.zeros(len(candidates.words)), np.zeros(len(candidates.words))
         best = candidates.index[:NEAR_LIMIT] % len(shards)
         for number, shard in enumerate(shards):
             places = np.flatnonzero(best == number)
-            near[places] = shard.near(question, candidates.fingerprint[places])
+            near[places] = shard.beside(found[number].question, candidates.fingerprint[places])
         if self._ranks is not None and question.query.words:
             folded = self._language.folded
             words = frozenset(folded[word] for word in telling([*question.query.words]))
@@ -137,24 +190,23 @@ class Search:
                 anchors[place] = anchor_share(known, words)
         return near, anchors
 
-    def _page(
-        self,
-        shards: list[Shard],
-        found: list[Found],
-        candidates: Candidates,
-        scores: Scores,
-        request: Request,
-        question: Question,
-    ) -> tuple[Hit, ...]:
-        order = np.lexsort((candidates.fingerprint, -scores.total)).astype(np.int64)
-        folded = [[int(order[place]) for place in group] for group in fold_copies(candidates.signature[order])]
-        groups = spread(folded, candidates.site, request.per_site)
+    def _by_meaning(
+        self, shards: list[Shard], found: list[Found], candidates: Candidates, scores: Scores, words: list[str]
+    ) -> Scores:
+        """The best are read to see how near they come to what is meant."""
+        best = np.lexsort((candidates.fingerprint, -scores.total))[:MEANING_LIMIT].astype(np.int64)
+        kept = [_kept(shards, found, candidates, int(place)) for place in best]
+        passages = [Passage(f"{each.title} {each.description}", each.text) for each in kept]
+        return raised(scores, best, self._meaning().likeness(words, passages))
+
+    def _page(self, ordered: _Ordered, request: Request) -> tuple[Hit, ...]:
         start = (request.page - 1) * request.top
-        marker = Marker(self._language, question)
+        marker = Marker(self._language, ordered.question)
         hits: list[Hit] = []
-        for group in groups[start : start + request.top]:
-            kept = [_kept(shards, found, candidates, place) for place in group[: 1 + _COPIES_LIMIT]]
-            hits.append(make_hit(kept, marker, scores, group[0], request.explain))
+        for group in ordered.groups[start : start + request.top]:
+            places = ordered.order[group[: 1 + _COPIES_LIMIT]].tolist()
+            kept = [_kept(ordered.shards, ordered.found, ordered.candidates, place) for place in places]
+            hits.append(make_hit(kept, marker, ordered.scores, places[0], request.explain))
         return tuple(hits)
 
     def _expanded(self, shards: list[Shard], question: Question) -> Question:

@@ -10,8 +10,20 @@ import tantivy
 from tantivy import DocAddress, Occur, Query, Searcher
 
 from tarrafa.search.compiling import Compiler, Question
-from tarrafa.search.index import DATED, FINGERPRINT, KEPT, KEPT_MARK, SIGNATURE, SITE, STEMS, TITLE, WORDS, open_index
-from tarrafa.search.query import Sign
+from tarrafa.search.index import (
+    DATED,
+    FINGERPRINT,
+    KEPT,
+    KEPT_MARK,
+    SIGNATURE,
+    SITE,
+    STEMS,
+    TITLE,
+    WORDS,
+    index_stamp,
+    open_index,
+)
+from tarrafa.search.leading import estimated_count
 from tarrafa.search.ranking import CANDIDATES_LIMIT, F64, U64, Candidates
 from tarrafa.search.words import Language
 
@@ -32,11 +44,12 @@ class Kept(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Candidates, where their documents stand in the index, and how many match."""
+    """Candidates, where their documents stand in the index, how many match, and what they are the answer to."""
 
     candidates: Candidates
     addresses: list[DocAddress]
     matches_count: int
+    question: Question
 
 
 class Shard:
@@ -50,11 +63,17 @@ class Shard:
         self.documents_count = self._searcher.num_docs
 
     def candidates(self, question: Question, excluded_signatures: list[int]) -> Found:
+        """Words that follow look for candidates too if the others do not find as many as there may be."""
+        led = self._compiler.led(question)
+        found = self._candidates(led, excluded_signatures)
+        if led.following and len(found.addresses) < CANDIDATES_LIMIT:
+            return self._candidates(question, excluded_signatures)
+        return found
+
+    def _candidates(self, question: Question, excluded_signatures: list[int]) -> Found:
         query = self._compiler.candidates(question, excluded_signatures)
-        # Counting means looking at every match. Where any word will do, the best are found without that, and matches
-        # are counted apart, without scores.
-        is_any = not question.query.filters and all(each.sign is Sign.ANY for each in question.query.clauses)
-        answer: Any = self._searcher.search(query, CANDIDATES_LIMIT, count=not is_any)
+        # To find the best, every match is looked at; so counting them costs nothing.
+        answer: Any = self._searcher.search(query, CANDIDATES_LIMIT, count=True)
         hits = answer.hits
         addresses = [address for _, address in hits]
         count = len(hits)
@@ -67,18 +86,21 @@ class Shard:
             site=np.array(self._values(SITE, addresses), np.uint64),
             dated=np.array(self._values(DATED, addresses), np.int64),
         )
-        return Found(found, addresses, self._count(question) if is_any else answer.count)
+        return Found(found, addresses, self._count(question, answer.count), question)
 
     def _values(self, field: str, addresses: list[DocAddress]) -> list[Any]:
         return list(self._searcher.fast_field_values(field, addresses))
 
-    def _count(self, question: Question) -> int:
-        answer: Any = self._searcher.search(self._compiler.matching(question), 1, count=True)
-        return int(answer.count)
+    def _count(self, question: Question, found: int) -> int:
+        """Documents that have only words that follow were not looked at; how many they are is estimated."""
+        if not question.following:
+            return found
+        counts = [self._compiler.documents_with(word, question.language) for word in sorted(question.following)]
+        return estimated_count(found, counts, self.documents_count)
 
-    def near(self, question: Question, fingerprints: U64) -> F64:
-        """How near the words are, for each of these documents."""
-        query = self._compiler.near(question, fingerprints.tolist()) if len(fingerprints) else None
+    def beside(self, question: Question, fingerprints: U64) -> F64:
+        """What nearness, and words that follow, add to the score of each of these documents."""
+        query = self._compiler.beside(question, fingerprints.tolist()) if len(fingerprints) else None
         if query is None:
             return np.zeros(len(fingerprints))
         hits = self._searcher.search(query, len(fingerprints), count=False).hits
@@ -114,14 +136,22 @@ class Opened:
     """An index on disk that is read again and again."""
 
     def __init__(self, folder: Path, language: Language, number: int) -> None:
+        self._folder = folder
+        self._stamp = index_stamp(folder)
         self._index = open_index(folder)
         self._language = language
         self._number = number
         self._shard = Shard(self._index, language, number)
 
     def shard(self) -> Shard:
-        """As it is now, with all that other processes have committed; as it was, while it is being made anew."""
-        with contextlib.suppress(ValueError, OSError):
-            self._index.reload()
-            self._shard = Shard(self._index, self._language, self._number)
+        """As it is now, with all that other processes have committed; as it was, while it is being made anew.
+
+        The same object if nothing was committed since.
+        """
+        stamp = index_stamp(self._folder)
+        if stamp != self._stamp:
+            with contextlib.suppress(ValueError, OSError):
+                self._index.reload()
+                self._shard = Shard(self._index, self._language, self._number)
+                self._stamp = stamp
         return self._shard

@@ -1,36 +1,76 @@
 """From documents with the same content to one result, with a piece of its text."""
 
+from functools import cache
+
 from tarrafa.search.answers import Hit
 from tarrafa.search.compiling import Question
 from tarrafa.search.ranking import Scores
 from tarrafa.search.shard import Kept
 from tarrafa.search.snippets import Piece, snippet
-from tarrafa.search.words import Language, split, telling
+from tarrafa.search.words import Forms, Language, lowered, telling
+
+_START_CHARS = 4  # by which words that may be meant are found
 
 
 class Marker:
-    """Which words of a text are words of the question, or of what was added to it; the answers are remembered."""
+    """Which words of a text are words of the question, or of what was added to it.
+
+    Looking at every word of a text takes long. Both forms of a word begin as the word does, but for its last letter: so
+    only words are looked at that begin like one of the question.
+    """
 
     def __init__(self, language: Language, question: Question) -> None:
         self._language = language
         words = telling([*question.query.words])
-        self._folds = {language.folded[word]: word for word in words}
+        self._folds = {fold: word for word in words if (fold := language.folded[word])}
         self._stems = {stem: word for word in words for stem in language.variants(word, question.language)}
-        # By language: words that were looked at, and those of them that are meant.
-        self._seen: dict[str, set[str]] = {}
-        self._meant: dict[str, dict[str, str]] = {}
+        self._starts = _starts([*self._folds, *self._stems])
 
     def meant(self, text: str, language: str) -> dict[str, str]:
-        """Words of the text, and maybe of texts before it, with the word of the question that each stands for."""
-        seen, meant = self._seen.setdefault(language, set()), self._meant.setdefault(language, {})
+        """Words of the text, with the word of the question that each stands for."""
         forms, folded = self._language.stems(language), self._language.folded
-        fresh = set(split(text)) - seen
-        seen |= fresh
-        for word in fresh:
+        low = lowered(text)
+        found: dict[str, str] = {}
+        for word in _beginning(low, self._starts):
             sense = self._folds.get(folded[word]) or self._stems.get(forms[word])
             if sense:
-                meant[word] = sense
-        return meant
+                found[word] = sense
+        return found
+
+
+def _starts(forms: list[str]) -> list[str]:
+    """Beginnings, none of which begins like another."""
+    starts = sorted({form[: max(1, min(len(form) - 1, _START_CHARS))] for form in forms})
+    found: list[str] = []
+    for start in starts:
+        if not found or not start.startswith(found[-1]):
+            found.append(start)
+    return found
+
+
+def _beginning(low: str, starts: list[str]) -> set[str]:
+    """Words of the text that begin so if their accents are left out. Letters that one byte cannot hold: all words."""
+    try:
+        plain = low if low.isascii() else low.encode("latin-1").translate(_plain_letters()).decode("latin-1")
+    except UnicodeEncodeError:
+        return set(low.split())
+    padded = f" {plain} "
+    found: set[str] = set()
+    for start in starts:
+        sought = f" {start}"
+        place = padded.find(sought)
+        while place >= 0:
+            end = padded.find(" ", place + 1)
+            found.add(low[place : end - 1])
+            place = padded.find(sought, end)
+    return found
+
+
+@cache
+def _plain_letters() -> bytes:
+    """For each letter of one byte the one without accents; those that become two letters stay."""
+    folded = Forms(None)
+    return bytes(ord(fold) if len(fold := folded[chr(code)]) == 1 else code for code in range(256))
 
 
 def make_hit(copies: list[Kept], marker: Marker, scores: Scores, place: int, is_explained: bool) -> Hit:

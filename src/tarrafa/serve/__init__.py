@@ -5,9 +5,10 @@ way of a request:
 
 1. `guard` asks `rates` whether this client may ask now, and puts the headers on every answer that keep browsers safe.
 2. `application` finds what is asked for. `asking` reads the parameters and refuses what is out of bounds.
-3. `searching` holds the collection as it is now, and renews it while the crawl goes on; `pool` keeps a slow question
-   from stalling those behind it. `facts` and `rows` read what is known of one URL from documents, links and archive;
-   `stored` makes its kept copy harmless.
+3. `searching` holds the collection as it is now, and renews it while the crawl goes on. `processes` has several of them
+   in processes of their own, which run `answering`; `pool` keeps a slow question from stalling those behind it.
+   `facts` and `rows` find what is known of one URL in documents, links and archive, by catalogues that are kept up
+   beside; `stored` makes its kept copy harmless.
 4. `showing` fills the templates, with the words of `languages`; `api` and `openapi` are for programs.
 
 Everything that is shown was written by strangers: templates escape all of it, no page of ours runs a script that is not
@@ -19,8 +20,21 @@ asks.
 
 from tarrafa.serve.application import Site, make_application
 from tarrafa.serve.facts import Reader
+from tarrafa.serve.processes import Processes, usual_count
 from tarrafa.serve.rates import Rate
-from tarrafa.serve.searching import Collection, Searching
+from tarrafa.serve.searching import Answering, Collection, Searching
 from tarrafa.serve.server import Server, listen
 
-__all__ = ["Collection", "Rate", "Reader", "Searching", "Server", "Site", "listen", "make_application"]
+__all__ = [
+    "Answering",
+    "Collection",
+    "Processes",
+    "Rate",
+    "Reader",
+    "Searching",
+    "Server",
+    "Site",
+    "listen",
+    "make_application",
+    "usual_count",
+]

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Scope
 
 from tarrafa.clock import Clock
 from tarrafa.errors import InputError
-from tarrafa.search import Hit
+from tarrafa.search import Hit, Request, Results
 from tarrafa.serve.api import facts_told, results_told
 from tarrafa.serve.asking import (
     EXPLAINED_LIMIT,
@@ -27,6 +27,7 @@ from tarrafa.serve.asking import (
     RefusedError,
     api_request,
     explained_request,
+    has_phrase,
     only_known,
     query_of,
     search_request,
@@ -38,7 +39,7 @@ from tarrafa.serve.languages import Words, choose
 from tarrafa.serve.openapi import DESCRIPTION
 from tarrafa.serve.pool import Pool
 from tarrafa.serve.rates import USUAL_RATE, Buckets, Rate
-from tarrafa.serve.searching import Collection
+from tarrafa.serve.searching import Answering
 from tarrafa.serve.showing import ASSETS, Pages, base_of, page_numbers
 from tarrafa.serve.stored import POLICY, Copy, Shown
 
@@ -53,11 +54,12 @@ Answer = Callable[[Asked], Awaitable[Response]]
 class Site:
     """What a search page is made of."""
 
-    collection: Collection
+    collection: Answering
     reader: Reader
     clock: Clock
     language: str = "en"  # for those whose browser asks for none that is spoken here
     rate: Rate = USUAL_RATE
+    searches_count: int = 4  # that run at a time
 
 
 def make_application(site: Site) -> ASGIApp:
@@ -85,8 +87,9 @@ class _Desk:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._pages = Pages()
-        # A slow phrase takes one thread of several; reading facts takes none of them.
-        self._searching = Pool("searching", workers=4, waiting_limit=60)
+        # Phrases may be slow, so one place is kept free of them; reading facts keeps nobody from searching.
+        self._searching = Pool("searching", workers=site.searches_count, waiting_limit=60)
+        self._phrases = Pool("phrases", workers=max(1, site.searches_count - 1), waiting_limit=30)
         self._reading = Pool("reading", workers=2, waiting_limit=30)
 
     def answers(self) -> dict[str, Answer]:
@@ -109,9 +112,12 @@ class _Desk:
 
     @contextlib.asynccontextmanager
     async def life(self, _: Starlette) -> AsyncIterator[None]:
-        yield
-        self._searching.close()
-        self._reading.close()
+        self._site.collection.begin()
+        with self._site.reader.kept_up():
+            yield
+        for pool in (self._searching, self._phrases, self._reading):
+            pool.close()
+        self._site.collection.close()
 
     # Pages.
 
@@ -123,7 +129,7 @@ class _Desk:
         request = search_request(asked.query_params)
         if not request.text and not request.site:
             return await self.home(asked)
-        results = await self._searching.run(partial(self._site.collection.search, request))
+        results = await self._search(request)
         if results is None:
             return self._page(asked, "home.html", {"count": 0, "query": request.text})
         reachable = min(results.count, RESULTS_LIMIT)
@@ -138,6 +144,10 @@ class _Desk:
                 "has_next": len(results.hits) == PAGE_HITS and request.page * PAGE_HITS < reachable,
             },
         )
+
+    async def _search(self, request: Request) -> Results | None:
+        pool = self._phrases if has_phrase(request) else self._searching
+        return await pool.run(partial(self._site.collection.search, request))
 
     async def facts(self, asked: Asked) -> Response:
         url, query = url_of(asked.query_params), query_of(asked.query_params)
@@ -178,7 +188,7 @@ class _Desk:
 
     async def api_search(self, asked: Asked) -> Response:
         request = api_request(asked.query_params)
-        results = await self._searching.run(partial(self._site.collection.search, request))
+        results = await self._search(request)
         return _json(results_told(results, request.text))
 
     async def api_facts(self, asked: Asked) -> Response:
@@ -204,7 +214,7 @@ class _Desk:
         found = await self._reading.run(lambda: site.reader.facts(url, site.collection.ranks))
         if found is None or not query:
             return found, None, None
-        results = await self._searching.run(partial(site.collection.search, explained_request(query)))
+        results = await self._search(explained_request(query))
         for position, hit in enumerate(results.hits if results else (), start=1):
             if url == hit.url or url in hit.copies:
                 return found, hit, position

@@ -6,7 +6,8 @@ from datetime import date
 from http import HTTPStatus
 
 from tarrafa.errors import InputError
-from tarrafa.search import TOP_MAX, Request
+from tarrafa.search import TOP_MAX, Kind, Request, has_meaning
+from tarrafa.search import parse as read_query
 from tarrafa.texts import cut
 from tarrafa.urls import URL_MAX_CHARS, parse
 
@@ -17,11 +18,10 @@ PAGE_HITS = 10
 SUGGESTIONS_LIMIT = 8
 EXPLAINED_LIMIT = 100  # results among which a page looks for its own explanation
 
+_API_SWITCHES = ("fresh", "expand", "semantic", "explain")
 # What each address of the API understands; openapi.json describes the same.
 PARAMETERS: dict[str, frozenset[str]] = {
-    "/api/search": frozenset(
-        ("q", "page", "top", "per_site", "site", "language", "after", "before", "fresh", "expand", "explain")
-    ),
+    "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
     "/api/facts": frozenset(("url", "q")),
     "/api/suggest": frozenset(("q",)),
 }
@@ -90,6 +90,7 @@ def api_request(given: Given) -> Request:
         before=_date(given, "before"),
         fresh=_switch(given, "fresh"),
         expand=_switch(given, "expand"),
+        semantic=_semantic(given),
         explain=_switch(given, "explain"),
     )
 
@@ -97,6 +98,10 @@ def api_request(given: Given) -> Request:
 def explained_request(query: str) -> Request:
     """The results of a query among which one page looks for itself."""
     return Request(text=query, top=EXPLAINED_LIMIT, per_site=0, explain=True)
+
+
+def has_phrase(request: Request) -> bool:
+    return any(clause.kind is Kind.PHRASE for clause in read_query(request.text).clauses)
 
 
 def url_of(given: Given) -> str:
@@ -150,6 +155,13 @@ def _date(given: Given, name: str) -> str | None:
     if matched is None:
         raise RefusedError("refused_date", name=name)
     return text
+
+
+def _semantic(given: Given) -> bool:
+    is_wanted = _switch(given, "semantic")
+    if is_wanted and not has_meaning():
+        raise RefusedError("refused_semantic")
+    return is_wanted
 
 
 def _switch(given: Given, name: str) -> bool:

@@ -193,6 +193,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} must be a date such as 2026, 2026-05 or 2026-05-17.",
         "{name} deve ser uma data como 2026, 2026-05 ou 2026-05-17.",
     ),
+    "refused_semantic": (
+        "Searching by meaning is not installed here.",
+        "A busca por significado não está instalada aqui.",
+    ),
     "refused_switch": ("{name} must be 1 or 0.", "{name} deve ser 1 ou 0."),
     "refused_url": (
         "url must be an address that begins with http:// or https://.",

@@ -39,6 +39,7 @@ _SEARCH_PARAMETERS = [
     _parameter("before", "only pages before this year, month or day", {"type": "string", "pattern": _DATE}),
     _switch("fresh", "newer pages first"),
     _switch("expand", "also words that the best results have in common"),
+    _switch("semantic", "raise results that mean the like; refused where the extra for it is not installed"),
     _switch("explain", "tell the parts of each score"),
 ]
 

@@ -34,6 +34,20 @@ class Searching(Protocol):
     def documents_count(self) -> int: ...
 
 
+class Answering(Protocol):
+    """What the pages ask: a `Collection`, in this process or in others."""
+
+    def begin(self) -> None: ...
+    def close(self) -> None: ...
+    def search(self, request: Request) -> Results | None: ...
+    def suggest(self, prefix: str, limit: int) -> list[str]: ...
+
+    @property
+    def ranks(self) -> Ranks | None: ...
+    @property
+    def documents_count(self) -> int: ...
+
+
 Opener = Callable[[Path, Ranks | None], Searching]
 
 
@@ -51,6 +65,12 @@ class Collection:
         self._ranks: Ranks | None = None
         self._ranks_stamp: int | None = None  # of the ranks that are read
         self._opened_stamp: int | None = None  # of those that the search was opened with
+
+    def begin(self) -> None:
+        """Nothing is needed; the first question opens it."""
+
+    def close(self) -> None:
+        """Nothing is held that must be let go."""
 
     @property
     def ranks(self) -> Ranks | None:

@@ -1,0 +1,47 @@
+"""A process that answers questions about a collection, one after the other, until nobody can ask it any more.
+
+Run as `python -m tarrafa.serve.answering`; `processes` starts it and asks.
+"""
+
+import contextlib
+import gc
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from tarrafa.clock import SystemClock
+from tarrafa.serve.searching import Collection
+
+READY = "ready"
+
+
+def answer_all(connection: Connection, collection: Collection) -> None:
+    """A question is the name of a method and what it is given; the answer is what it returns, or raises."""
+    connection.send(READY)
+    while True:
+        name, given = connection.recv()
+        connection.send(_answer(collection, name, given))
+
+
+def _answer(collection: Collection, name: str, given: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+    try:
+        return getattr(collection, name)(*given), None
+    except Exception as error:  # noqa: BLE001 - whoever asked gets it
+        return None, error
+
+
+def main() -> None:
+    connection = Connection(int(sys.argv[1]))
+    # Who asks has ended, in whatever way.
+    with contextlib.suppress(EOFError, ConnectionError):
+        collection = Collection(Path(sys.argv[2]), SystemClock())
+        # Opened before the first question, so that nobody waits for it.
+        _ = collection.documents_count
+        # What is there by now stays; the collector need not look at it again and again.
+        gc.freeze()
+        answer_all(connection, collection)
+
+
+if __name__ == "__main__":
+    main()
