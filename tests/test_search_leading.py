@@ -61,6 +61,7 @@ def test_word_that_follows_decides_between_the_best(tmp_path: Path) -> None:
     found = search.search(Request("net sea", per_site=0))
     assert found.hits[0].url.endswith("/both")
     assert all("/common" not in hit.url for hit in found.hits)
+    assert found.is_estimated
     assert 41 <= found.count <= 48
 
 
@@ -71,7 +72,7 @@ def test_where_leading_words_find_too_few_all_words_look(tmp_path: Path) -> None
     rare = [row(f"rare{number}", "net boat", signature=number + 100) for number in range(7)]
     search = searched(tmp_path, *common, *rare, row("both", "net sea", signature=999))
     found = search.search(Request("net sea -boat", per_site=0))
-    assert (found.count, len(found.hits)) == (41, 8)
+    assert (found.count, len(found.hits), found.is_estimated) == (41, 8, False)
 
 
 def test_next_page_and_same_question_again_go_on_from_what_is_remembered(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def show(results: Results, request: Request) -> None:
     """As a person reads them."""
     out = console()
     first = (request.page - 1) * request.top
-    found = f"{results.count:,} pages" if results.count != 1 else "1 page"
+    about = "about " if results.is_estimated else ""
+    found = f"{about}{results.count:,} pages" if results.count != 1 else "1 page"
     out.print(Text(f"{found} in {1_000 * results.seconds:.0f} ms", "dim"))
     if results.suggestion:
         out.print(Text(f"did you mean: {printable(results.suggestion)}"))

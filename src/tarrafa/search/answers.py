@@ -59,7 +59,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """`count` is how many documents match, copies included; `filters` are those that were understood."""
+    """`count` is how many documents match, copies included; `filters` are those that were understood.
+
+    Where very common words did not look for candidates, the count is an estimate.
+    """
 
     hits: tuple[Hit, ...]
     count: int
@@ -67,3 +70,4 @@ class Results:
     page: int
     suggestion: str | None = None  # the question spelt as documents spell it
     filters: tuple[Filter, ...] = ()
+    is_estimated: bool = False

@@ -113,6 +113,7 @@ class Search:
             page=request.page,
             suggestion=ordered.suggestion,
             filters=ordered.question.query.filters,
+            is_estimated=any(each.question.following for each in ordered.found[: len(ordered.shards)]),
         )
 
     def _ordered(self, request: Request) -> _Ordered | None:

@@ -11,12 +11,13 @@ def results_told(results: Results | None, query: str) -> dict[str, Any]:
     """A collection in which nothing is indexed has no results."""
     if results is None:
         return {
-            "query": query, "count": 0, "seconds": 0.0, "page": 1, "suggestion": None, "filters": [], "hits": [],
-            "is_indexed": False,
+            "query": query, "count": 0, "is_estimated": False, "seconds": 0.0, "page": 1, "suggestion": None,
+            "filters": [], "hits": [], "is_indexed": False,
         }  # fmt: skip
     return {
         "query": query,
         "count": results.count,
+        "is_estimated": results.is_estimated,
         "seconds": round(results.seconds, 6),
         "page": results.page,
         "suggestion": results.suggestion,

@@ -47,6 +47,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "clear": ("Clear filters", "Limpar filtros"),
     "results_for": ("Results for {query}", "Resultados de {query}"),
     "count_many": ("{count} results", "{count} resultados"),
+    "count_about": ("about {count} results", "cerca de {count} resultados"),
     "count_one": ("1 result", "1 resultado"),
     "took": ("{milliseconds} ms", "{milliseconds} ms"),
     "page_number": ("page {page}", "página {page}"),
