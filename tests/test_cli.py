@@ -287,6 +287,9 @@ class Recorder:
         self.urls.append(request.url)
         return Failure(request.url, FailureKind.TIMEOUT, "no answer")
 
+    def close(self) -> None:
+        """There is no connection."""
+
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Recorder:

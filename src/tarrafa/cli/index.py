@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.collection.indexing import Indexed, Indexing, follow
+from tarrafa.memory import collect_seldom
 from tarrafa.search import Search
 from tarrafa.units import rough_duration
 
@@ -34,6 +35,7 @@ def command(
     It can be stopped at any moment and goes on where it was.
     """
     folder, _ = crawl_of(context, directory)
+    collect_seldom()
     with _stopped_by_signals() as stop:
         done = _index(folder.root, rebuild, is_following, stop, as_json)
     documents_count = Search.open(folder.root).documents_count

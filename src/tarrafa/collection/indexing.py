@@ -3,6 +3,10 @@
 An index remembers how many rows it took, so whatever stopped it, it goes on there. Rows that came while the crawl ran
 are seen once their checkpoint is committed; a commit of the index follows soon after, so that a page is found within
 half a minute of its fetch.
+
+What others call a page comes from the ranks. When these are made anew, `anchoring` writes the pages again that others
+call differently now; rows that come later get the new anchors at once. A page that says until when it may be shown is
+removed by the first look after that.
 """
 
 import time
@@ -14,6 +18,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from tarrafa.clock import Clock, SystemClock
+from tarrafa.collection.anchoring import last_rows, name_of, rows_numbered
 from tarrafa.collection.ranking import ranks_folder
 from tarrafa.crawl import checkpoint_of
 from tarrafa.disk import is_held
@@ -21,13 +27,16 @@ from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
 from tarrafa.rank import Ranks
+from tarrafa.rank.generation import MANIFEST
 from tarrafa.search import COLUMNS, Writer
 
 INDEX_FOLDER = "index"
 COMMIT_ROWS = 50_000
 COMMIT_SECONDS = 10.0  # of a long run, so that the first pages are found before the last are read
+_COMMIT_MAX_SECONDS = 60.0  # later in it: each commit leaves a part of the index, and parts must be joined
 LOOK_SECONDS = 2.0  # between two looks for new rows beside a crawl
-_BATCH_ROWS = 1_000
+_BATCH_ROWS = 4_000  # the more, the fewer words are looked up twice
+_CLOCK = SystemClock()
 
 # Called now and then with the rows that are indexed, and the rows that there are.
 Told = Callable[[int, int], None]
@@ -43,12 +52,14 @@ class Indexed(NamedTuple):
 class Indexing:
     """The indexes of all agents of a crawl, held for writing. Agents that come later are taken in when they do."""
 
-    def __init__(self, root: Path, is_new: bool = False) -> None:
+    def __init__(self, root: Path, is_new: bool = False, clock: Clock = _CLOCK) -> None:
         """With `is_new`, everything is indexed from the start again."""
         self._root = root
         self._is_new = is_new
-        ranks = Ranks.open(ranks_folder(root))
-        self._anchors = None if ranks is None else ranks.anchors
+        self._clock = clock
+        # Replaced when there are newer ones.
+        self._ranks: Ranks | None = None
+        self._ranks_stamp: int | None = None
         self._writers: dict[Path, Writer] = {}
         self._stack = ExitStack()
 
@@ -61,13 +72,20 @@ class Indexing:
     def catch_up(self, told: Told, stop: Event) -> Indexed:
         """Index everything that the crawl has committed, or as much of it as there is time for."""
         began, rows_count = time.monotonic(), 0
+        self._look_at_ranks()
         for agent in agents(self._root):
             rows_count += self._catch_up(agent, self._writer(agent), told, stop)
         return Indexed(rows_count, time.monotonic() - began)
 
+    def _look_at_ranks(self) -> None:
+        stamp = _stamp(ranks_folder(self._root))
+        if stamp != self._ranks_stamp:
+            self._ranks = Ranks.open(ranks_folder(self._root))
+            self._ranks_stamp = stamp
+
     def _writer(self, agent: Path) -> Writer:
         if agent not in self._writers:
-            writer = Writer(agent / INDEX_FOLDER, self._anchors, self._is_new)
+            writer = Writer(agent / INDEX_FOLDER, is_new=self._is_new, clock=self._clock)
             self._stack.callback(writer.close)
             self._writers[agent] = writer
         return self._writers[agent]
@@ -78,19 +96,55 @@ class Indexing:
         if start > total:
             known = f"knows {start:,} rows, and the crawl has {total:,}: it is of another crawl, or of a newer copy"
             raise InputError(f"{agent / INDEX_FOLDER} {known}; make it anew with tarrafa index --rebuild")
-        committed_rows, committed_at = start, time.monotonic()
+        commits = _Commits(writer, is_due=writer.remove_unavailable() or not start)
+        self._follow_ranks(agent, checkpoint, writer, commits, stop)
         for batch in _batches(agent, checkpoint, start):
             writer.apply(batch)
-            is_long = time.monotonic() - committed_at >= COMMIT_SECONDS
-            if is_long or writer.rows_count - committed_rows >= COMMIT_ROWS:
-                writer.commit()
-                committed_rows, committed_at = writer.rows_count, time.monotonic()
+            commits.work_done(batch.num_rows)
             told(writer.rows_count, total)
             if stop.is_set():
                 break
-        if writer.rows_count > committed_rows or not start:
-            writer.commit()
+        commits.finish()
         return writer.rows_count - start
+
+    def _follow_ranks(self, agent: Path, checkpoint: int, writer: Writer, commits: "_Commits", stop: Event) -> None:
+        """The rows taken so far get the anchors of these ranks, and those that come too."""
+        writer.anchors = None if self._ranks is None else self._ranks.anchors
+        name = "" if self._ranks is None else name_of(self._ranks)
+        if name == writer.anchors_name:
+            return
+        if self._ranks is not None:
+            changed = writer.expect_anchors(*last_rows(agent, checkpoint, writer.rows_count))
+            for batch, rows in rows_numbered(agent, checkpoint, changed, _BATCH_ROWS):
+                writer.renew(batch, rows)
+                commits.work_done(batch.num_rows)
+                if stop.is_set():
+                    return
+        writer.anchors_name = name
+        commits.is_due = True
+
+
+class _Commits:
+    """Of a long run, one now and then, so that the first pages are found before the last are read; one at the end."""
+
+    def __init__(self, writer: Writer, is_due: bool) -> None:
+        self._writer = writer
+        self.is_due = is_due  # whether there is anything to commit
+        self._rows_count, self._committed_at = 0, time.monotonic()
+        self._patience_seconds = COMMIT_SECONDS
+
+    def work_done(self, rows_count: int) -> None:
+        self.is_due = True
+        self._rows_count += rows_count
+        if self._rows_count >= COMMIT_ROWS or time.monotonic() - self._committed_at >= self._patience_seconds:
+            self.finish()
+            self._patience_seconds = min(2 * self._patience_seconds, _COMMIT_MAX_SECONDS)
+
+    def finish(self) -> None:
+        if self.is_due:
+            self._writer.commit()
+            self.is_due = False
+            self._rows_count, self._committed_at = 0, time.monotonic()
 
 
 def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
@@ -108,6 +162,14 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
 def agents(root: Path) -> list[Path]:
     """Folders of the agents that have begun."""
     return [path.parents[1] for path in sorted(root.glob("agents/*/hosts/hosts.sqlite"))]
+
+
+def _stamp(ranks: Path) -> int | None:
+    """Changes when ranks are made anew; to open them takes longer."""
+    try:
+        return (ranks / MANIFEST).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _batches(agent: Path, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:

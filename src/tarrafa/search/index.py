@@ -31,6 +31,7 @@ WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (
 )
 KEPT_MARK = "\x1f"  # between what is kept
 _SPACED = "spaced"
+_COMMITTED = "meta.json"  # tantivy's own
 
 
 def make_schema() -> Schema:
@@ -60,4 +61,13 @@ def open_index(folder: Path) -> tantivy.Index:
 
 
 def has_index(folder: Path) -> bool:
-    return (folder / "meta.json").is_file()
+    return (folder / _COMMITTED).is_file()
+
+
+def index_stamp(folder: Path) -> tuple[int, int] | None:
+    """Changes with every commit: each writes that file anew. None while there is none."""
+    try:
+        committed = (folder / _COMMITTED).stat()
+    except OSError:
+        return None
+    return committed.st_ino, committed.st_mtime_ns

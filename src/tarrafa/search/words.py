@@ -6,18 +6,21 @@ the rules of the text's language; where we know none, it is the folded word. Bot
 the text, so positions agree.
 
 A text is split here and not by the index, so that questions are split as documents are. Most words of a text were met
-before: their forms are looked up, which is faster than stemming.
+before: their forms are looked up, which is faster than stemming. Of many texts at a time each word is looked up once.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 WORD_MAX_CHARS = 40  # longer ones are no words; they are left out
 STEMMED = {"en": "english", "pt": "portuguese"}
 _REMEMBERED_WORDS = 200_000
+_TOGETHER_CHARS = 16_000_000  # of texts whose words are looked up together: in memory they take several times that
 
 _WORD = re.compile(r"[^\W_]+")
 # Letters that one byte cannot hold; the dashes, quotes and signs above it are no parts of words.
@@ -57,12 +60,36 @@ class Forms(dict[str, str]):
             self.clear()
         # What folds into several words ("½" is 1/2) stays one.
         form = "".join(self._analyzer.analyze(word)) if len(word) <= WORD_MAX_CHARS else ""
-        form = self[word] = "".join(_WORD.findall(form))
+        form = self[word] = form if form.isalnum() else "".join(_WORD.findall(form))
         return form
 
     def of(self, words: Iterable[str]) -> str:
         """The forms in one text, as the index takes it."""
         return " ".join(map(self.__getitem__, words))
+
+    def of_all(self, texts: Sequence[str]) -> list[str]:
+        """The same of each of these texts, which `lowered` made."""
+        return [found for some in _together(texts) for found in self._of_some(some)]
+
+    def _of_some(self, texts: Sequence[str]) -> list[str]:
+        # Where words are apart by several spaces there are empty ones between, whose form is empty too.
+        words = pc.split_pattern(pa.array(texts, pa.string()), " ")
+        numbered = words.flatten().dictionary_encode()
+        forms = pa.array([self[word] for word in numbered.dictionary.to_pylist()], pa.string())
+        formed = pa.ListArray.from_arrays(words.offsets, forms.take(numbered.indices))
+        joined: list[str] = pc.binary_join(formed, " ").to_pylist()
+        return joined
+
+
+def _together(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    start, chars = 0, 0
+    for number, text in enumerate(texts):
+        chars += len(text)
+        if chars >= _TOGETHER_CHARS:
+            yield texts[start : number + 1]
+            start, chars = number + 1, 0
+    if start < len(texts):
+        yield texts[start:]
 
 
 def _analyzer(stemmer: str | None) -> TextAnalyzer:
@@ -96,6 +123,15 @@ class Language:
 
     def stems(self, language: str) -> Forms:
         return self._stems.get(language, self.folded)
+
+    def stemmed(self, texts: Sequence[tuple[str, str]]) -> list[str]:
+        """The stems of texts that `lowered` made, each of which comes with its language."""
+        found = [low if language in self._stems else self.fold(low) for language, low in texts]
+        for name, forms in self._stems.items():
+            places = [place for place, (language, _) in enumerate(texts) if language == name]
+            for place, stems in zip(places, forms.of_all([found[place] for place in places]), strict=True):
+                found[place] = stems
+        return found
 
     def variants(self, word: str, language: str | None) -> list[str]:
         """The stems that a word of a question may have in documents: of one language, or of all."""

@@ -4,24 +4,26 @@
 2. What was applied is found once `commit` has returned, and `rows_count` of it is remembered after that. Killed between
    the two, the index is given some rows again, and by 1 that is harmless.
 3. One process writes: the second is refused.
+4. Of every row it is known with which anchors it was applied: see `anchored`.
 
-A page that was fetched and may be indexed is added. One that is gone, leads elsewhere or asks not to be indexed is
-removed. One that failed, or has not changed, stays as it was.
+A page that was fetched and may be indexed is added. One that is gone, leads elsewhere, asks not to be indexed or is not
+to be shown any more is removed. One that failed, or has not changed, stays as it was.
 """
 
 import json
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from tantivy import Document, Query
 
+from tarrafa.clock import Clock, SystemClock
 from tarrafa.disk import Hold, remove_unfinished, translated, whole_file
 from tarrafa.errors import DamagedError, WorkError
+from tarrafa.search.anchored import I64, U64, UNKNOWN, AnchorSums, anchor_sum
 from tarrafa.search.index import (
     ADDRESS,
     ANCHORS,
@@ -41,7 +43,8 @@ from tarrafa.search.index import (
     make_schema,
     open_index,
 )
-from tarrafa.search.words import Language, lowered, split
+from tarrafa.search.until import is_over, over_pattern, until_facts
+from tarrafa.search.words import Language, lowered
 from tarrafa.urls import fingerprint, host_name
 
 COLUMNS = (
@@ -49,26 +52,50 @@ COLUMNS = (
     *("headings", "text", "canonical", "published_at", "modified_at", "signature", "directives"),
 )
 TEXT_KEPT_CHARS = 10_000  # of a text, to show pieces of
+ADDED_OUTCOME = "fetched"
+LEFT_OUTCOMES = ("failed", "unchanged", "refused")
 _ANCHOR_TEXTS = 20
+_ANCHOR_ROWS = 10_000  # whose anchors are asked for at once
 _TITLE_WITHIN_CHARS = 500  # of a text that shows its title
-_HEAP_BYTES = 100_000_000
+_HEAP_BYTES = 250_000_000  # that documents take in memory before they become a part of the index
 _MARK = "mark.json"
 _HELD = "held-by"
-_ADDED, _LEFT = "fetched", ("failed", "unchanged", "refused")
+_CLOCK = SystemClock()
 
 Row = dict[str, Any]
-AnchorSource = Callable[[NDArray[np.uint64]], Sequence[Sequence[tuple[str, int]]]]
+AnchorSource = Callable[[U64], Sequence[Sequence[tuple[str, int]]]]
+
+
+class _Mark(NamedTuple):
+    """What is remembered of an index: rows taken, and the name of the ranks whose anchors all of them have."""
+
+    rows: int = 0
+    anchors: str = ""
+
+
+class _Lowered(NamedTuple):
+    """The texts of a row whose words are indexed."""
+
+    title: str
+    headings: str
+    anchors: str
+    shown: list[str]  # title, description and text, those that there are
 
 
 class Writer:
     """The index of one agent, to be written. Close it to let another process in."""
 
-    def __init__(self, folder: Path, anchors: AnchorSource | None = None, is_new: bool = False) -> None:
+    def __init__(
+        self, folder: Path, anchors: AnchorSource | None = None, is_new: bool = False, clock: Clock = _CLOCK
+    ) -> None:
         """`anchors` tells how others call the pages with these fingerprints; with `is_new`, what is there goes."""
         self._folder = folder
-        self._anchors = anchors
+        self.anchors = anchors
+        self._clock = clock
         self._language = Language()
         self._schema = make_schema()
+        # Filled by renew, emptied by commit: rows by number, and the sums of their anchors.
+        self._renewed: list[tuple[I64, U64]] = []
         with translated(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._hold = Hold(folder)
@@ -82,7 +109,8 @@ class Writer:
         if is_new:
             _empty(self._folder)
         remove_unfinished(self._folder)
-        self.rows_count = _read_mark(self._folder)
+        self.rows_count, self.anchors_name = _read_mark(self._folder)
+        self._sums = AnchorSums(self._folder, self.rows_count)
         self._index = open_index(self._folder)
         try:
             self._writer = self._index.writer(_HEAP_BYTES, 1)
@@ -91,51 +119,96 @@ class Writer:
 
     def apply(self, batch: pa.RecordBatch) -> None:
         """The rows that follow those applied so far, with at least `COLUMNS`. Found after the next commit."""
-        last = {row["url"]: row for row in _rows(batch) if row["outcome"] not in _LEFT}
+        self._sums.append(self._put(batch))
+        self.rows_count += batch.num_rows
+
+    def renew(self, batch: pa.RecordBatch, rows: I64) -> None:
+        """The same for rows that `expect_anchors` named: each was applied before, and is the last of its URL."""
+        self._renewed.append((rows, self._put(batch)))
+
+    def _put(self, batch: pa.RecordBatch) -> U64:
+        """The sums of the anchors with which each row was put in."""
+        sums, now = np.zeros(batch.num_rows, np.uint64), self._clock.now()
+        last = {
+            row["url"]: (place, row) for place, row in enumerate(_rows(batch)) if row["outcome"] not in LEFT_OUTCOMES
+        }
         keys = [fingerprint(url) for url in last]
         if keys:
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, FINGERPRINT, keys))
-        kept = [(key, row) for key, row in zip(keys, last.values(), strict=True) if _is_shown(row)]
-        for (key, row), anchors in zip(kept, self._anchor_texts([key for key, _ in kept]), strict=True):
-            self._writer.add_document(Document.from_dict(self._fields(key, row, anchors), self._schema))
-        self.rows_count += batch.num_rows
+        kept = [(key, *each) for key, each in zip(keys, last.values(), strict=True) if _is_shown(each[1], now)]
+        anchors = self._anchor_texts(np.array([key for key, _, _ in kept], np.uint64))
+        self._add([(key, row) for key, _, row in kept], anchors)
+        sums[[place for _, place, _ in kept]] = list(map(anchor_sum, anchors))
+        return sums
 
-    def _anchor_texts(self, keys: list[int]) -> list[str]:
-        if self._anchors is None or not keys:
+    def _anchor_texts(self, keys: U64) -> list[str]:
+        if self.anchors is None or not len(keys):
             return [""] * len(keys)
-        found = self._anchors(np.array(keys, np.uint64))
-        return [" ".join(text for text, _ in texts[:_ANCHOR_TEXTS]) for texts in found]
+        return [" ".join(text for text, _ in texts[:_ANCHOR_TEXTS]) for texts in self.anchors(keys)]
 
-    def _fields(self, key: int, row: Row, anchors: str) -> Row:
-        fold, stems = self._language.fold, self._language.stems(row["language"])
-        title = lowered(row["title"])
-        shown = ["" if _begins_with_title(row) else title, lowered(row["description"]), lowered(row["text"])]
-        texts = [text for text in shown if text]
+    def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str]) -> None:
+        lows = [_lowered(row, text) for (_, row), text in zip(kept, anchors, strict=True)]
+        texts = [(row["language"], text) for (_, row), low in zip(kept, lows, strict=True) for text in _stemmed(low)]
+        stems = iter(self._language.stemmed(texts))
+        for (key, row), low in zip(kept, lows, strict=True):
+            fields = self._fields(key, row, low, [next(stems) for _ in _stemmed(low)])
+            self._writer.add_document(Document.from_dict(fields, self._schema))
+
+    def _fields(self, key: int, row: Row, low: _Lowered, stems: list[str]) -> Row:
+        fold = self._language.fold
+        titles, headings, anchors, *shown = stems
         return {
             FINGERPRINT: key,
             SIGNATURE: row["signature"],
             SITE: fingerprint(row["site"]),
             DATED: _seconds(row["published_at"] or row["modified_at"] or row["fetched_at"]),
             FACTS: _facts(row),
-            WORDS: [fold(text) for text in texts],
-            STEMS: [stems.of(text.split()) for text in texts],
-            TITLE: fold(title),
-            TITLES: stems.of(title.split()),
-            HEADINGS: stems.of(split(" ".join(row["headings"]))),
-            ANCHORS: stems.of(split(anchors)),
+            WORDS: [fold(text) for text in low.shown],
+            STEMS: shown,
+            TITLE: fold(low.title),
+            TITLES: titles,
+            HEADINGS: headings,
+            ANCHORS: anchors,
             ADDRESS: fold(lowered(row["url"])),
             KEPT: _kept(row),
         }
 
+    def expect_anchors(self, rows: I64, keys: U64) -> I64:
+        """Which of these rows must be renewed, because others call the page differently now.
+
+        `rows` are the numbers of the last row of each page that the index may show, `keys` the page's fingerprints.
+        """
+        changed = [np.zeros(0, np.int64)]
+        for start in range(0, len(rows), _ANCHOR_ROWS):
+            some = rows[start : start + _ANCHOR_ROWS]
+            sums = np.array(list(map(anchor_sum, self._anchor_texts(keys[start : start + _ANCHOR_ROWS]))), np.uint64)
+            changed.append(some[self._sums.of(some) != sums])
+        found = np.concatenate(changed)
+        with translated(self._folder):
+            self._sums.change(found, UNKNOWN)
+        return np.sort(found)
+
+    def remove_unavailable(self) -> bool:
+        """Remove pages that are not to be shown any more; whether there are any. Gone after the next commit."""
+        query = Query.regex_query(self._schema, FACTS, over_pattern(self._clock.now()))
+        self._index.reload()
+        answer: Any = self._index.searcher().search(query, 1, count=True)
+        if answer.count:
+            self._writer.delete_documents_by_query(query)
+        return bool(answer.count)
+
     def commit(self) -> None:
         """What was applied is found from now on, also after a loss of power."""
         with translated(self._folder):
+            self._sums.sync()
             try:
                 self._writer.commit()
             except ValueError as error:
                 raise WorkError(f"{self._folder}: {error}; go on when there is room, nothing was damaged") from error
-            with whole_file(self._folder / _MARK) as file:
-                file.write(json.dumps({"format": FORMAT, "rows": self.rows_count}).encode())
+            for rows, sums in self._renewed:
+                self._sums.change(rows, sums)
+            self._renewed.clear()
+            _write_mark(self._folder, _Mark(self.rows_count, self.anchors_name))
 
     def close(self) -> None:
         """Ends when small parts of the index are joined; what was not committed is forgotten."""
@@ -151,18 +224,23 @@ def _empty(folder: Path) -> None:
             path.unlink()
 
 
-def _read_mark(folder: Path) -> int:
+def _read_mark(folder: Path) -> _Mark:
     path = folder / _MARK
     if not path.exists():
-        return 0
+        return _Mark()
     try:
-        mark = json.loads(path.read_bytes())
-        is_known, rows_count = mark["format"] == FORMAT, int(mark["rows"])
+        told = json.loads(path.read_bytes())
+        is_known, mark = told["format"] == FORMAT, _Mark(int(told["rows"]), str(told["anchors"]))
     except (ValueError, TypeError, KeyError) as error:
         raise DamagedError(f"{path} cannot be read; make the index anew with tarrafa index --rebuild") from error
     if not is_known:
         raise WorkError(f"{folder} is of another version of Tarrafa; make it anew with tarrafa index --rebuild")
-    return rows_count
+    return mark
+
+
+def _write_mark(folder: Path, mark: _Mark) -> None:
+    with whole_file(folder / _MARK) as file:
+        file.write(json.dumps({"format": FORMAT, **mark._asdict()}).encode())
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
@@ -175,9 +253,20 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _is_shown(row: Row) -> bool:
-    is_fetched = row["outcome"] == _ADDED and "noindex" not in row["directives"]
-    return is_fetched and bool(row["title"] or row["text"])
+def _is_shown(row: Row, now: float) -> bool:
+    is_fetched = row["outcome"] == ADDED_OUTCOME and "noindex" not in row["directives"]
+    return is_fetched and bool(row["title"] or row["text"]) and not is_over(row["directives"], now)
+
+
+def _lowered(row: Row, anchors: str) -> _Lowered:
+    title = lowered(row["title"])
+    shown = ["" if _begins_with_title(row) else title, lowered(row["description"]), lowered(row["text"])]
+    return _Lowered(title, lowered(" ".join(row["headings"])), lowered(anchors), [text for text in shown if text])
+
+
+def _stemmed(low: _Lowered) -> list[str]:
+    """The texts that are indexed as stems, in the order in which `_fields` takes these."""
+    return [low.title, low.headings, low.anchors, *low.shown]
 
 
 def _begins_with_title(row: Row) -> bool:
@@ -194,6 +283,7 @@ def _facts(row: Row) -> list[str]:
     host, name = row["host"], host_name(row["url"])
     found = [f"site:{row['site']}", f"host:{host}", f"host:{name}", f"host:{host.partition('//')[2]}"]
     found += [f"lang:{row['language']}", f"type:{media_type}", f"type:{media_type.rpartition('/')[2]}"]
+    found += until_facts(row["directives"])
     return list(dict.fromkeys(found))
 
 
