@@ -1,0 +1,68 @@
+"""What others call the pages of an index, kept as the ranks say it.
+
+Ranks come in generations, and an index remembers the one whose anchors it has. With another, every page is looked at
+that was fetched: by its fingerprint alone, which is quick. Those that others call differently are read from the
+documents and written into the index again. Killed on the way, what was committed is not done again.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER
+from tarrafa.keep.added import rows_added
+from tarrafa.rank import U64, Ranks, fingerprints_of
+from tarrafa.search.writer import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
+from tarrafa.urls import fingerprint
+
+I64 = NDArray[np.int64]
+
+
+class Last(NamedTuple):
+    """Of each page that was fetched when it was last visited: the number of that row, and the page's fingerprint."""
+
+    rows: I64
+    keys: U64
+
+
+def name_of(ranks: Ranks) -> str:
+    """Other ranks have another name, also when their folder was removed and they are counted from one again."""
+    made_of = json.dumps([ranks.taken, ranks.settings, ranks.counts], sort_keys=True)
+    return f"{ranks.generation}-{fingerprint(made_of):016x}"
+
+
+def last_rows(agent: Path, checkpoint: int, rows_count: int) -> Last:
+    """Of the first `rows_count` rows of documents."""
+    keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
+    for batch in rows_added(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
+        keys.append(fingerprints_of(batch.column("url")))
+        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (LEFT_OUTCOMES, (ADDED_OUTCOME,))]))
+    every, (is_left, is_added) = np.concatenate(keys)[:rows_count], np.concatenate(kinds, axis=1)[:, :rows_count]
+    counting = np.flatnonzero(~is_left)[::-1]
+    found, places = np.unique(every[counting], return_index=True)
+    rows = counting[places]
+    return Last(rows[is_added[rows]], found[is_added[rows]])
+
+
+def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = pc.is_in(outcomes, pa.array(wanted)).to_numpy(zero_copy_only=False)
+    return found
+
+
+def rows_numbered(agent: Path, checkpoint: int, rows: I64, batch_rows: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
+    """Rows of documents by their numbers, which are sorted; so many at a time, with their numbers."""
+    start = int(rows[0]) if len(rows) else 0
+    for batch in rows_added(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
+        first, end = np.searchsorted(rows, (start, start + batch.num_rows)).tolist()
+        for some in range(first, end, batch_rows):
+            wanted = rows[some : min(some + batch_rows, end)]
+            yield batch.take(pa.array(wanted - start)), wanted
+        if end == len(rows):
+            return
+        start += batch.num_rows
