@@ -30,7 +30,12 @@ def found(crawl: Crawl, clock: VirtualClock) -> list[str]:
     """What is found after a look at that time."""
     with Indexing(crawl.root, clock=clock) as indexing:
         indexing.catch_up(lambda done, total: None, Event())
-    return sorted(hit.url[-1] for hit in Search.open(crawl.root).search(Request("net", per_site=0)).hits)
+    return shown(crawl, clock)
+
+
+def shown(crawl: Crawl, clock: VirtualClock) -> list[str]:
+    search = Search(crawl.root, None, clock=clock)
+    return sorted(hit.url[-1] for hit in search.search(Request("net", per_site=0)).hits)
 
 
 def until(path: str, moment: float) -> DocumentRow:
@@ -48,6 +53,19 @@ def test_page_is_found_until_its_moment_and_not_after(crawl: Crawl) -> None:
     assert found(crawl, clock) == ["a", "c"]
     asyncio.run(clock.advance(1_000))
     assert found(crawl, clock) == ["a"]
+
+
+def test_page_is_not_shown_after_its_moment_though_nobody_indexes(crawl: Crawl) -> None:
+    clock = VirtualClock(END - 1)
+    crawl.rows = [row("a", "net"), until("b", END), until("c", END + 10)]
+    crawl.commit()
+    assert found(crawl, clock) == ["a", "b", "c"]
+    search = Search(crawl.root, None, clock=clock)
+    counts = [search.search(Request("net")).count]
+    asyncio.run(clock.advance(1))
+    counts.append(search.search(Request("net")).count)
+    assert counts == [3, 2]
+    assert shown(crawl, clock) == ["a", "c"]
 
 
 def test_page_whose_moment_is_over_is_not_taken(crawl: Crawl) -> None:

@@ -36,7 +36,7 @@ def obvious(text: str, language: str, sought: list[str]) -> dict[str, str]:
 def test_words_are_marked_as_if_each_was_looked_at(
     sought: list[str], written: list[str], language: str, between: str
 ) -> None:
-    question = Question(parse(" ".join(sought)), None)
+    question = Question(parse(" ".join(sought)), None, 0.0)
     text = between.join(written)
     marked = Marker(LANGUAGE, question).meant(text, language)
     # Which of two words of the question is meant does not matter where both have the same form.

@@ -58,6 +58,9 @@ class Beside:
         with contextlib.suppress(KeyboardInterrupt):
             self._index.wait()
             update_ranks(CrawlFolder(self._root), lambda *_: None)
+            # Once more: it learns what others call the pages.
+            self._index = _started(subprocess.DEVNULL, "index", "--dir", str(self._root))
+            self._index.wait()
             typer.echo(f"the search page stays at {self.url} until Ctrl-C", err=True)
             sys.stdout.flush()
             self._page.wait()

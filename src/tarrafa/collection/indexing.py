@@ -20,14 +20,13 @@ import pyarrow as pa
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.collection.anchoring import last_rows, name_of, rows_numbered
-from tarrafa.collection.ranking import ranks_folder
+from tarrafa.collection.ranking import ranks_folder, ranks_stamp
 from tarrafa.crawl import checkpoint_of
 from tarrafa.disk import is_held
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
 from tarrafa.rank import Ranks
-from tarrafa.rank.generation import MANIFEST
 from tarrafa.search import COLUMNS, Writer
 
 INDEX_FOLDER = "index"
@@ -78,7 +77,7 @@ class Indexing:
         return Indexed(rows_count, time.monotonic() - began)
 
     def _look_at_ranks(self) -> None:
-        stamp = _stamp(ranks_folder(self._root))
+        stamp = ranks_stamp(self._root)
         if stamp != self._ranks_stamp:
             self._ranks = Ranks.open(ranks_folder(self._root))
             self._ranks_stamp = stamp
@@ -162,14 +161,6 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
 def agents(root: Path) -> list[Path]:
     """Folders of the agents that have begun."""
     return [path.parents[1] for path in sorted(root.glob("agents/*/hosts/hosts.sqlite"))]
-
-
-def _stamp(ranks: Path) -> int | None:
-    """Changes when ranks are made anew; to open them takes longer."""
-    try:
-        return (ranks / MANIFEST).stat().st_mtime_ns
-    except OSError:
-        return None
 
 
 def _batches(agent: Path, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:

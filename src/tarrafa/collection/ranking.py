@@ -34,6 +34,7 @@ from tarrafa.rank import (
     fingerprints_of,
     write_generation,
 )
+from tarrafa.rank.generation import MANIFEST
 
 RANKS_FOLDER = "ranks"
 _DEFAULT_SETTINGS = Settings()
@@ -66,6 +67,14 @@ class Best(NamedTuple):
 
 def ranks_folder(root: Path) -> Path:
     return root / RANKS_FOLDER
+
+
+def ranks_stamp(root: Path) -> int | None:
+    """Changes when ranks are made anew; None while there are none. To open them takes longer."""
+    try:
+        return (ranks_folder(root) / MANIFEST).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def present(root: Path) -> dict[str, Taken]:

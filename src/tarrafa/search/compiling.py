@@ -29,6 +29,7 @@ from tarrafa.search.index import (
 )
 from tarrafa.search.leading import following
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, moment_of
+from tarrafa.search.until import FACT, over_pattern
 from tarrafa.search.words import Language, telling
 
 # How much a word counts by where it stands. Text and title are in `stems` already: what is here comes on top.
@@ -59,6 +60,7 @@ class Question(NamedTuple):
 
     query: Query
     language: str | None
+    now: float  # seconds since the Unix epoch
     extra: tuple[tuple[str, float], ...] = ()
     following: frozenset[str] = frozenset()
 
@@ -70,6 +72,8 @@ class Compiler:
         self._schema = schema
         self._searcher = searcher
         self._language = language
+        # Seldom does any page say until when it may be shown.
+        self.has_ends = bool(searcher.terms_with_prefix(FACTS, FACT, limit=1))
 
     def candidates(self, question: Question, excluded_signatures: list[int]) -> tantivy.Query:
         """Whatever may be a result, with its score by words alone."""
@@ -147,6 +151,9 @@ class Compiler:
 
     def _around(self, question: Question, terms: _Terms, excluded_signatures: list[int]) -> tantivy.Query:
         must, must_not = self._required(question)
+        if self.has_ends:
+            # The index removes pages whose time is over, but perhaps nobody keeps it up any more.
+            must_not.append(tantivy.Query.regex_query(self._schema, FACTS, over_pattern(question.now)))
         if excluded_signatures:
             must_not.append(tantivy.Query.term_set_query(self._schema, SIGNATURE, excluded_signatures))
         should = [(Occur.Should, self._term(*term)) for term in dict.fromkeys(terms)]

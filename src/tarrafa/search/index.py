@@ -23,7 +23,7 @@ from tantivy import Filter, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenize
 from tarrafa.errors import DamagedError
 from tarrafa.search.words import WORD_MAX_CHARS
 
-FORMAT = 1
+FORMAT = 2
 FINGERPRINT, SIGNATURE, SITE, DATED = "fingerprint", "signature", "site", "dated"
 FACTS, KEPT = "facts", "kept"
 WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (

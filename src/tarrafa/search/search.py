@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import InputError
 from tarrafa.search.answers import Hit, Request, Results
 from tarrafa.search.compiling import Question
@@ -69,8 +70,15 @@ class _Ordered(NamedTuple):
 class Search:
     """Asked by any number of threads. What was committed after it was opened is seen after `refresh`."""
 
-    def __init__(self, folder: Path, ranks: RankSource | None, meaning: Callable[[], Meaning] = word_vectors) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        ranks: RankSource | None,
+        meaning: Callable[[], Meaning] = word_vectors,
+        clock: Clock | None = None,
+    ) -> None:
         self._folder = folder
+        self._clock = clock or SystemClock()
         self._ranks = ranks
         self._meaning = meaning
         self._language = Language()
@@ -117,14 +125,15 @@ class Search:
         )
 
     def _ordered(self, request: Request) -> _Ordered | None:
-        """Remembered without its page. Freshness changes with time, so that is worked out each time."""
+        """Remembered without its page. What changes with time is worked out each time."""
         orders, wanted = self._orders, -(-request.page * request.top // _WANTED_STEP) * _WANTED_STEP
         key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False)
-        known = None if request.fresh else orders.get(key)
+        is_lasting = not request.fresh and not any(shard.has_ends for shard in self._shards)
+        known = orders.get(key) if is_lasting else None
         if known is not None:
             return known
         ordered = self._put_in_order(request, wanted)
-        if ordered is not None and not request.fresh:
+        if ordered is not None and is_lasting:
             orders.put(key, ordered)
         return ordered
 
@@ -138,7 +147,7 @@ class Search:
         found, candidates = self._candidates(shards, question, wanted)
         near, anchors = self._beside(shards, found, question, candidates)
         ranks = self._ranks.of(candidates.fingerprint) if self._ranks else None
-        scores = score(candidates, near, anchors, ranks, time.time() if request.fresh else None)
+        scores = score(candidates, near, anchors, ranks, question.now if request.fresh else None)
         if request.semantic:
             words = sought_words(request.text, question.query.words)
             scores = self._by_meaning(shards, found, candidates, scores, words)
@@ -154,7 +163,7 @@ class Search:
         more = [made for name, value in asked.items() if value and (made := _asked(name, value))]
         query = Query(query.clauses, tuple(dict.fromkeys((*query.filters, *more))))
         languages = [each.value for each in query.filters if each.name == "lang" and not each.is_excluded]
-        return Question(query, languages[0] if languages else None)
+        return Question(query, languages[0] if languages else None, self._clock.now())
 
     def _candidates(self, shards: list[Shard], question: Question, wanted: int) -> tuple[list[Found], Candidates]:
         """Where copies of few pages fill all places, those are left out and the others asked for again."""

@@ -61,6 +61,7 @@ class Shard:
         self._compiler = Compiler(self._schema, self._searcher, language)
         self._number = number
         self.documents_count = self._searcher.num_docs
+        self.has_ends = self._compiler.has_ends  # whether some pages will be found no more at a certain moment
 
     def candidates(self, question: Question, excluded_signatures: list[int]) -> Found:
         """Words that follow look for candidates too if the others do not find as many as there may be."""

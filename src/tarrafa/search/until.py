@@ -6,8 +6,9 @@ whose moment is over are found by the first digits in which they differ from now
 
 from collections.abc import Iterable
 
+FACT = "until:"
+
 _DIRECTIVE = "unavailable_after="
-_FACT = "until:"
 _DIGITS = 12  # of seconds since the Unix epoch; enough for 30,000 years
 _SECONDS_MAX = 10**_DIGITS - 1
 
@@ -17,7 +18,7 @@ def is_over(directives: Iterable[str], now: float) -> bool:
 
 
 def until_facts(directives: Iterable[str]) -> list[str]:
-    return [f"{_FACT}{_digits(moment)}" for moment in _moments(directives)]
+    return [f"{FACT}{_digits(moment)}" for moment in _moments(directives)]
 
 
 def over_pattern(now: float) -> str:
@@ -28,7 +29,7 @@ def over_pattern(now: float) -> str:
         for place, digit in enumerate(own)
         if digit != "0"
     ]
-    return f"{_FACT}({'|'.join([*earlier, own])})"
+    return f"{FACT}({'|'.join([*earlier, own])})"
 
 
 def _moments(directives: Iterable[str]) -> list[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tarrafa.clock import Clock
-from tarrafa.collection.ranking import ranks_folder
+from tarrafa.collection.ranking import ranks_folder, ranks_stamp
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
@@ -120,18 +120,10 @@ class Collection:
             event(_log, "collection not renewed", logging.WARNING, reason=str(error))
 
     def _renew_ranks(self) -> None:
-        stamp = _stamp(ranks_folder(self._root))
+        stamp = ranks_stamp(self._root)
         if stamp != self._ranks_stamp:
             self._ranks = Ranks.open(ranks_folder(self._root))
             self._ranks_stamp = stamp
-
-
-def _stamp(folder: Path) -> int | None:
-    """Changes when ranks are made anew; reading them to find out would cost more than a question."""
-    try:
-        return (folder / "manifest.json").stat().st_mtime_ns
-    except OSError:
-        return None
 
 
 @contextmanager
