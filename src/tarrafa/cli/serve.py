@@ -10,6 +10,7 @@ import typer
 from tarrafa import wiring
 from tarrafa.cli.frame import crawl_of, switch
 from tarrafa.errors import InputError
+from tarrafa.memory import collect_seldom
 from tarrafa.serve.languages import LANGUAGES
 from tarrafa.texts import quoted
 
@@ -38,4 +39,5 @@ def command(
         # The usual end, and no error.
         signal.signal(number, lambda *_: server.stop())
     typer.echo(json.dumps({"url": server.url}) if as_json else f"search {directory} at {server.url}; Ctrl-C ends it")
+    collect_seldom()
     server.run()

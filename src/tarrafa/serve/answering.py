@@ -4,13 +4,13 @@ Run as `python -m tarrafa.serve.answering`; `processes` starts it and asks.
 """
 
 import contextlib
-import gc
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from tarrafa.clock import SystemClock
+from tarrafa.memory import collect_seldom
 from tarrafa.serve.searching import Collection
 
 READY = "ready"
@@ -38,8 +38,7 @@ def main() -> None:
         collection = Collection(Path(sys.argv[2]), SystemClock())
         # Opened before the first question, so that nobody waits for it.
         _ = collection.documents_count
-        # What is there by now stays; the collector need not look at it again and again.
-        gc.freeze()
+        collect_seldom()
         answer_all(connection, collection)
 
 
