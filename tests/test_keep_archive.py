@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,9 +90,9 @@ def test_others_read_every_kind_of_page(tmp_path: Path) -> None:
         make_page(3, bytes(range(256)) * 1_000, ("Content-Encoding", "br")),
         make_page(4, b"", ("Content-Encoding", "gzip")),
         make_page(5, status=404),
-        replace(make_page(6), truncated=True, address=""),
-        replace(make_page(7), http_version="2", reason="", headers=()),
-        replace(make_page(8), unread=True, body=b"", tls="self-signed"),
+        make_page(6)._replace(truncated=True, address=""),
+        make_page(7)._replace(http_version="2", reason="", headers=()),
+        make_page(8)._replace(unread=True, body=b"", tls="self-signed"),
     ]
     kept(tmp_path, *pages)
     assert_valid(tmp_path, [page.url for page in pages])
@@ -128,7 +127,7 @@ def test_transfer_coding_that_was_undone_is_not_announced(tmp_path: Path) -> Non
 
 
 def test_cut_body_is_marked(tmp_path: Path) -> None:
-    kept(tmp_path, replace(make_page(), truncated=True), make_page(1))
+    kept(tmp_path, make_page()._replace(truncated=True), make_page(1))
     (path,) = warc_files(tmp_path)
     answers = texts_of(path)[1::3]
     assert ["WARC-Truncated: unspecified" in answer for answer in answers] == [True, False]
@@ -137,7 +136,7 @@ def test_cut_body_is_marked(tmp_path: Path) -> None:
 def test_header_that_holds_a_line_break_does_not_begin_another(tmp_path: Path) -> None:
     """A cookie or a usage line that a host made up to look like a header of ours."""
     evil = "x\r\n\r\nWARC/1.1\nWARC-Type: response\0"
-    page = replace(make_page(0, b"body", ("X", evil)), reason=evil)
+    page = make_page(0, b"body", ("X", evil))._replace(reason=evil)
     archive = opened(tmp_path)
     archive.append(page, (("Y", evil),), (("usage", evil),))
     archive.sync()

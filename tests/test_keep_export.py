@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -32,9 +31,9 @@ from tarrafa.records import Page
 
 PAGES = [
     make_page(0),
-    replace(make_page(1), url="http://www.a.test/Z?b=2&a=1"),
+    make_page(1)._replace(url="http://www.a.test/Z?b=2&a=1"),
     make_page(2, b"", status=404),
-    replace(make_page(3), headers=()),
+    make_page(3)._replace(headers=()),
 ]
 
 

@@ -1,7 +1,6 @@
 """What became of a robots.txt, and what follows: RFC 9309, sections 2.3 and 2.4, on a clock that we hold."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -179,13 +178,13 @@ def test_file_that_was_cut_at_its_bound_holds_up_to_its_last_whole_line() -> Non
 
 
 def moved(location: str, url: str = f"{HOST}/robots.txt") -> Page:
-    return replace(page(301, headers=(("Location", location),)), url=url)
+    return page(301, headers=(("Location", location),))._replace(url=url)
 
 
 def test_redirect_is_followed_to_another_host_and_its_rules_are_for_the_first() -> None:
     request = settle(first_request(HOST), moved("https://b.example/r"), NOW)
     assert request == RobotsRequest(HOST, "https://b.example/r", 1)
-    answer = settle(request, replace(page(200, CLOSED), url=request.url), NOW)
+    answer = settle(request, page(200, CLOSED)._replace(url=request.url), NOW)
     assert isinstance(answer, RobotsAnswer)
     assert (answer.host, answer.basis) == (HOST, Basis.FILE)
 

@@ -325,7 +325,7 @@ class Wire:
             body = b"".join([chunk async for chunk in self.chunks()])
         else:
             body = await self.reader.readexactly(int(length)) if length else b""
-        return replace(page, body=body)
+        return page._replace(body=body)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         while size := int(await self.reader.readline(), 16):

@@ -6,9 +6,8 @@
 A 404 is a `Page`; a time-out is a `Failure`. Neither is an exception.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 # Names as the host wrote them, in the order in which they came; a name may come twice.
 Headers = tuple[tuple[str, str], ...]
@@ -23,8 +22,7 @@ def header(headers: Headers, name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One page to fetch. The URL is canonical; the headers come on top of those that the transport always sends."""
 
     url: str
@@ -34,8 +32,7 @@ class Request:
     body_limit_bytes: int | None = None  # instead of the usual one
 
 
-@dataclass(frozen=True, slots=True)
-class Timings:
+class Timings(NamedTuple):
     """How long each step took; zero for a step that was not needed."""
 
     name_seconds: float = 0.0  # from the name to its addresses
@@ -45,8 +42,7 @@ class Timings:
     total_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """What was fetched. The body is as received, still in its content coding; redirects are pages of their own."""
 
     url: str
@@ -85,8 +81,7 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     url: str
     kind: FailureKind
     detail: str

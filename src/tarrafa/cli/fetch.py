@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -120,7 +119,7 @@ def _size(page: Page, decoded: Decoded) -> str:
 
 
 def _times(timings: Timings) -> str:
-    steps = {name.removesuffix("_seconds").replace("_", " "): seconds for name, seconds in asdict(timings).items()}
+    steps = {name.removesuffix("_seconds").replace("_", " "): seconds for name, seconds in timings._asdict().items()}
     return ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in steps.items())
 
 
@@ -135,6 +134,6 @@ def _as_json(page: Page, decoded: Decoded) -> dict[str, Any]:
         "truncated": decoded.truncated,
         "address": page.address,
         "at": page.at,
-        "timings": asdict(page.timings),
+        "timings": page.timings._asdict(),
         "headers": page.headers,
     }

@@ -1,6 +1,5 @@
 """What hosts allow, and the asking for it, which goes through the workbench like every visit."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from tarrafa.fetch import decode
@@ -73,4 +72,4 @@ class Robots:
 
 def _decoded(page: Page) -> Page:
     decoded = decode(page, ROBOTS_MAX_BYTES + 1)
-    return replace(page, body=decoded.body, truncated=decoded.truncated)
+    return page._replace(body=decoded.body, truncated=decoded.truncated)

@@ -47,8 +47,7 @@ class Listed(NamedTuple):
     is_sitemap: bool = False  # a further sitemap, named by an index
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """What is indexed."""
 
     title: str = ""
@@ -63,8 +62,7 @@ class Document:
     similarity: int = 0  # 64 bits that are close for texts that are alike; 0 for no text
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
+class Extract(NamedTuple):
     """Everything that one page says and where it leads."""
 
     url: str

@@ -1,7 +1,6 @@
 """Pages over libcurl, hundreds at once."""
 
 import logging
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -89,7 +88,7 @@ class CurlTransport:
         at, began = self._clock.now(), self._clock.monotonic()
         addresses = await self._addresses(url, request.address)
         if isinstance(addresses, Failure):
-            return replace(addresses, url=request.url)
+            return addresses._replace(url=request.url)
         name_seconds = self._clock.monotonic() - began
         handle = self._free.pop() if self._free else Handle(self._settings, self._kept)
         try:
@@ -131,7 +130,7 @@ class CurlTransport:
         """Certificates are checked first also where broken ones are accepted: only so is it known what is wrong."""
         code, message = await self._perform(multi, handle, visit.address, until)
         if code == pycurl.E_PEER_FAILED_VERIFICATION and self._fetch.insecure:
-            visit = replace(visit, tls=printable(cut(message, 300)))
+            visit = visit._replace(tls=printable(cut(message, 300)))
             code, message = await self._perform(multi, handle, visit.address, until, is_checking=False)
         return visit, code, message
 

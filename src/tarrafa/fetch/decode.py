@@ -1,6 +1,6 @@
 """Undo the content coding of a page, within a bound, for whoever reads it; the page itself is left as it came."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tarrafa.fetch.codings import gunzip, inflate, unbrotli, unzstd
 from tarrafa.records import Page
@@ -11,8 +11,7 @@ ACCEPTED = "gzip, deflate, br, zstd"  # what hosts are asked for
 _CODING_LIMIT = 3  # codings around one body; honest hosts use one
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     body: bytes
     truncated: bool  # at the bound, or because the page itself was cut or damaged
     unknown_coding: str = ""  # that we cannot undo; the body is then still in it

@@ -1,7 +1,7 @@
 """From a transfer that has ended to the page or the failure that it was."""
 
 import errno
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pycurl
 
@@ -36,8 +36,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """What is known of a fetch before its answer."""
 
     url: str

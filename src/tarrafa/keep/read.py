@@ -56,7 +56,7 @@ def read_page(folder: Path, place: Place) -> StoredPage:
         if stored.original is None or stored.page.status == 304:
             return stored
         body = _body_of(archive_files(folder), stored)
-    return replace(stored, page=replace(stored.page, body=body))
+    return replace(stored, page=stored.page._replace(body=body))
 
 
 def pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
