@@ -215,3 +215,17 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
     ranks = crawl.ranks()
     assert set(ranks.taken) == {"00", "01"}
     assert of(ranks, C).links_outside.tolist() == [2]
+
+
+def test_a_text_that_two_agents_saw_is_one(crawl: Crawl) -> None:
+    """Each agent has parts of its own, and each part its own numbers of texts."""
+    crawl.visit(A, link(C, "only here"), link(D, "everywhere"))
+    crawl.commit()
+    with quick_folder() as other:
+        second = Crawl(other)
+        second.visit(B, link(C, "everywhere"), link(D, "everywhere"))
+        second.commit()
+        (other / "agents" / "00").rename(crawl.root / "agents" / "01")
+    ranks = crawl.ranks()
+    assert anchors(ranks, D) == [("everywhere", 2)]
+    assert sorted(anchors(ranks, C)) == [("everywhere", 1), ("only here", 1)]

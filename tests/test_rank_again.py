@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from keep_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
+from tarrafa.collection import ranking
 from tarrafa.collection.ranking import is_behind, ranks_folder, update_ranks
 from tarrafa.disk import Hold
 from tarrafa.errors import DamagedError, HeldError
@@ -175,3 +176,15 @@ def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_o
     assert new.generation == 2
     assert of(new, B).links_in.tolist() == [2]
     assert not list(ranks_folder(crawl.root).rglob("*.unfinished"))
+
+
+def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a crawl with long texts takes no more memory than another."""
+    monkeypatch.setattr(ranking, "_GATHERED_BYTES", 1)
+    for number in range(3):
+        crawl.visit(f"{A}{number}", link(B, f"text {number}"))
+        crawl.commit()
+    ranks = crawl.ranks()
+    assert of(ranks, B).links_in.tolist() == [3]
+    assert ranks.taken["00"].links == 3
+    assert sorted(text for text, _ in anchors(ranks, B)) == ["text 0", "text 1", "text 2"]

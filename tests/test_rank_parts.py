@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keep_pages import quick_folder
 from tarrafa.errors import DamagedError
 from tarrafa.rank import Kind, LinkRows, Parts, fingerprints_of
-from tarrafa.rank.columns import distinct, host_hashes_of, numbered, sorted_rows
+from tarrafa.rank.columns import distinct, host_hashes_of, numbered, rows_of_runs, sorted_rows
 from tarrafa.rank.reducing import LinkPart, texts_of
 from tarrafa.urls import canonical, fingerprint, host_hash, host_of
 
@@ -128,6 +128,20 @@ def test_hashes_are_sorted_and_told_apart_as_usual(numbers: list[int]) -> None:
         firsts.tolist(),
         numbers_of_rows.tolist(),
     ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 5))))
+def test_rows_of_runs_follow_one_another(pairs: list[tuple[int, int]]) -> None:
+    starts, counts = np.array(pairs, np.int64).reshape(-1, 2).T
+    assert rows_of_runs(starts, counts).tolist() == [start + step for start, count in pairs for step in range(count)]
+
+
+@given(LINKS, LINKS)
+def test_a_text_stands_once_in_a_part_however_many_rows_have_it(first: Rows, second: Rows) -> None:
+    part = part_of(first, second)
+    texts = texts_of(part)
+    assert fingerprints_of(texts).tolist() == part.text_hashes.tolist()
+    assert sorted(texts.to_pylist()) == sorted({text for _, _, text, _ in expected(first + second)})
 
 
 def add(parts: Parts, count: int, rows: int = 1) -> None:
