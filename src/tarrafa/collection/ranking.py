@@ -1,16 +1,18 @@
 """The ranks of a crawl: made, kept up with the crawl, and shown by name.
 
 What was read of links and documents is kept in parts, so a second run reads only what was added since. A run that is
-killed loses at most one part, about a million rows.
+killed loses at most two parts, each about a million rows: the one that is made, and the one that is gathered.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tarrafa.crawl import CrawlFolder, checkpoint_of
 from tarrafa.disk import Hold, translated
@@ -38,6 +40,8 @@ from tarrafa.rank.generation import MANIFEST
 
 RANKS_FOLDER = "ranks"
 _DEFAULT_SETTINGS = Settings()
+# Rows that become a part keep their texts in memory until then; those of a usual crawl take half of that.
+_GATHERED_BYTES = 200_000_000
 
 # Called now and then with what is being done, how much of it is done, and of how much: rows, or steps.
 Told = Callable[[str, int, int], None]
@@ -49,11 +53,12 @@ class _Source(NamedTuple):
     layout: Layout
     columns: tuple[str, ...]
     repeating: tuple[str, ...]
+    gatherer: Callable[[], DocumentRows | LinkRows]
 
 
 _SOURCES = (
-    _Source(Kind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",)),
-    _Source(Kind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind")),
+    _Source(Kind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",), DocumentRows),
+    _Source(Kind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind"), lambda: LinkRows(is_nofollow)),
 )
 
 
@@ -111,6 +116,8 @@ def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_
             return ranks
         parts = Parts(place)
         taken = _take(folder.root, parts, now, told)
+        # What the threads that read have freed, this one could not use: it goes back to the system.
+        pa.default_memory_pool().release_unused()
         former = None if ranks is None else lambda fingerprints: ranks.of(fingerprints).rank
         columns, counts = compute(parts, settings, former, lambda step: told(step, 0, 0))
         told("writing", 0, 0)
@@ -155,19 +162,39 @@ def _is_older(parts: Parts, agent: str, taken: Taken) -> bool:
 
 def _parts_added(agent: Path, parts: Parts, source: _Source, checkpoint: int) -> Iterator[None]:
     """Each part is durable when its turn ends."""
-    gathered: DocumentRows | LinkRows = DocumentRows() if source.kind is Kind.DOCUMENTS else LinkRows(is_nofollow)
-    start, rows = parts.rows(agent.name, source.kind), 0
+    with ThreadPoolExecutor(1, "parts") as maker:
+        making: Future[None] | None = None
+        for rows, gathered in _gathered(agent, parts.rows(agent.name, source.kind), source, checkpoint):
+            # A part is made while the rows of the next are gathered. Nobody else looks at the parts in the meantime.
+            if making is not None:
+                making.result()
+                yield
+            making = maker.submit(_add_part, parts, agent.name, source.kind, rows, checkpoint, gathered)
+        if making is not None:
+            making.result()
+            yield
+
+
+def _gathered(
+    agent: Path, start: int, source: _Source, checkpoint: int
+) -> Iterator[tuple[int, DocumentRows | LinkRows]]:
+    """The rows from `start`, as many together as one part takes, and how many these are."""
+    gathered, rows, size_bytes = source.gatherer(), 0, 0
     folder = agent / source.folder
     for batch in rows_added(folder, source.layout, checkpoint, source.columns, start, source.repeating):
         gathered.add(batch)
-        rows += batch.num_rows
-        if rows >= PART_ROWS:
-            parts.add(agent.name, source.kind, rows, checkpoint, gathered.part())
-            rows = 0
-            yield
+        rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
+        if rows >= PART_ROWS or size_bytes >= _GATHERED_BYTES:
+            yield rows, gathered
+            gathered, rows, size_bytes = source.gatherer(), 0, 0
     if rows:
-        parts.add(agent.name, source.kind, rows, checkpoint, gathered.part())
-        yield
+        yield rows, gathered
+
+
+def _add_part(
+    parts: Parts, agent: str, kind: Kind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
+) -> None:
+    parts.add(agent, kind, rows, checkpoint, gathered.part())
 
 
 def best_pages(root: Path, ranks: Ranks, count: int) -> list[Best]:

@@ -41,9 +41,10 @@ def _tells(groups: Groups, targets_max: int) -> Marks:
     """Which groups have a text that their host does not use for many targets."""
     uses = packed(groups.hosts, groups.texts)
     ordered = np.sort(uses)
-    starts, counts = runs(ordered)
-    vague = ordered[starts[counts > targets_max]]
-    del ordered, starts, counts
+    # What stands so many places further too stands there more often than that.
+    later = ordered[targets_max:]
+    vague = np.unique(later[later == ordered[: len(later)]])
+    del ordered, later
     tells = np.ones(len(uses), np.bool_)
     for first in range(0, len(uses) if len(vague) else 0, _PIECE_ROWS):
         piece = uses[first : first + _PIECE_ROWS]

@@ -10,12 +10,14 @@ from scipy import sparse
 
 from tarrafa.rank import pagerank as iteration
 from tarrafa.rank.anchors import Anchors, anchors_of
-from tarrafa.rank.columns import F32, F64, I64, U32, U64, fingerprints_of, renumbering, used_numbers
+from tarrafa.rank.columns import F32, F64, I64, U32, U64, fingerprints_of, renumbering, rows_of_runs, runs, used_numbers
 from tarrafa.rank.copies import Nodes, nodes_of
 from tarrafa.rank.graph import Graph, LinkColumns, read_graph
 from tarrafa.rank.pagerank import Iterated, link_matrix, pagerank
 from tarrafa.rank.parts import Kind, Parts
 from tarrafa.rank.weights import Groups, weights_of
+
+_PIECE_ROWS = 1 << 17  # that stay in the processor's cache
 
 # Ranks of last time for fingerprints: 0 for those that are new.
 Former = Callable[[U64], F32]
@@ -92,13 +94,15 @@ def compute(parts: Parts, settings: Settings, former: Former | None, told: Told)
     told("ranking hosts")
     hosts = _ranked(_host_matrix(linked, len(graph.host_hashes)), settings, None)
     told("counting anchor texts")
-    anchors = _anchors(graph, linked.groups, len(merged.homes), settings)
-    columns = _columns(graph, merged, linked, pages.ranks, hosts.ranks, anchors, parts)
+    links_in, links_count, groups = _links_in(linked), linked.matrix.nnz, linked.groups
+    del linked
+    anchors = _anchors(graph, groups, len(merged.homes), settings)
+    columns = _columns(graph, merged, links_in, pages.ranks, hosts.ranks, anchors, parts)
     counts = Counts(
         pages=int(graph.visited.is_fetched.sum()),
         urls=len(graph.urls),
         hosts=len(graph.host_hashes),
-        links=linked.matrix.nnz,
+        links=links_count,
         copies=merged.copies,
         redirects=merged.redirects,
         anchors=len(anchors.texts),
@@ -112,15 +116,29 @@ def _ranked(matrix: sparse.csr_array, settings: Settings, start: F64 | None) -> 
 
 
 def _between_nodes(graph: Graph, merged: Nodes) -> LinkColumns:
-    """The links, from node to node. Of a node's URLs only the home speaks, and to itself it says nothing."""
-    sources, targets = merged.nodes[graph.links.sources], merged.nodes[graph.links.targets]
-    counts = np.flatnonzero((merged.homes[sources] == graph.links.sources) & (sources != targets))
-    return LinkColumns(sources[counts], targets[counts], graph.links.texts[counts])
+    """The links, from node to node, sorted by source. Only a node's home speaks, and to itself it says nothing."""
+    starts, counts = runs(graph.links.sources)
+    urls = graph.links.sources[starts]
+    nodes = merged.nodes[urls]
+    speaking = np.flatnonzero(merged.homes[nodes] == urls)
+    speaking = speaking[np.argsort(nodes[speaking], kind="stable")]
+    found = LinkColumns(*(np.empty(int(counts[speaking].sum()), np.uint32) for _ in LinkColumns._fields))
+    end = 0
+    for few in np.array_split(speaking, len(graph.links.sources) // _PIECE_ROWS + 1):
+        rows = rows_of_runs(starts[few], counts[few])
+        sources, targets = np.repeat(nodes[few], counts[few]), merged.nodes[graph.links.targets[rows]]
+        others = np.flatnonzero(sources != targets)
+        first, end = end, end + len(others)
+        for column, own in zip(found, (sources, targets, graph.links.texts[rows]), strict=True):
+            column[first:end] = own[others]
+    return LinkColumns(*(column[:end] for column in found))
 
 
 def _linked(links: LinkColumns, node_hosts: U32, settings: Settings) -> _Linked:
     weights, groups = weights_of(*links, node_hosts, settings.template_share, settings.template_few)
-    return _Linked(link_matrix(links.sources, links.targets, weights, len(node_hosts)), groups, node_hosts)
+    # Seen as what scipy wants, they need not be copied.
+    sources, targets = links.sources.view(np.int32), links.targets.view(np.int32)
+    return _Linked(link_matrix(sources, targets, weights, len(node_hosts)), groups, node_hosts)
 
 
 def _host_matrix(linked: _Linked, count: int) -> sparse.csr_array:
@@ -139,12 +157,19 @@ def _anchors(graph: Graph, groups: Groups, nodes_count: int, settings: Settings)
 
 
 def _columns(
-    graph: Graph, merged: Nodes, linked: _Linked, page_ranks: F64, host_ranks: F64, anchors: Anchors, parts: Parts
+    graph: Graph,
+    merged: Nodes,
+    linking: tuple[U32, U32],
+    page_ranks: F64,
+    host_ranks: F64,
+    anchors: Anchors,
+    parts: Parts,
 ) -> Columns:
     nodes, fetched = merged.nodes, graph.visited.is_fetched
-    links_in, links_outside = _links_in(linked)
+    links_in, links_outside = linking
     used = used_numbers(len(graph.text_hashes), anchors.texts)
-    text_edges, text_bytes = _texts(parts, graph.text_hashes[used])
+    text_places = renumbering(len(graph.text_hashes), used)
+    text_edges, text_bytes = _texts(parts, graph.text_numbers, text_places, used)
     return Columns(
         urls=graph.urls,
         rank=page_ranks.astype(np.float32)[nodes],
@@ -154,7 +179,7 @@ def _columns(
         nodes=nodes,
         homes=np.where(fetched[merged.homes], graph.urls[merged.homes], np.uint64(0)),
         anchor_starts=anchors.starts,
-        anchor_texts=renumbering(len(graph.text_hashes), used)[anchors.texts],
+        anchor_texts=text_places[anchors.texts],
         anchor_votes=anchors.votes,
         text_edges=text_edges,
         text_bytes=text_bytes,
@@ -172,18 +197,25 @@ def _links_in(linked: _Linked) -> tuple[U32, U32]:
     return counts.astype(np.uint32), np.bincount(outside, minlength=len(counts)).astype(np.uint32)
 
 
-def _texts(parts: Parts, hashes: U64) -> tuple[I64, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
-    """The texts of these hashes, which are sorted: where each begins, and all of them one after the other."""
+def _texts(
+    parts: Parts, numbers: list[U32], places: U32, used: I64
+) -> tuple[I64, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
+    """The texts that are used, in the order of their numbers: where each begins, and all of them one after the other.
+
+    `numbers` are those of the texts of each part, `places` where a number stands among those that are used.
+    """
     found: list[pa.LargeStringArray] = []
-    places = np.zeros(len(hashes), np.int64)
+    is_wanted = np.zeros(len(places), np.bool_)
+    is_wanted[used] = True
+    order = np.zeros(len(used), np.int64)
     count = 0
-    for own, edges, data in parts.columns(Kind.LINKS, "text_hashes", "text_edges", "text_bytes"):
-        rows = np.searchsorted(hashes, own)
-        wanted = np.flatnonzero(hashes[np.minimum(rows, len(hashes) - 1)] == own) if len(hashes) else rows[:0]
+    for own, (edges, data) in zip(numbers, parts.columns(Kind.LINKS, "text_edges", "text_bytes"), strict=True):
+        wanted = np.flatnonzero(is_wanted[own])
+        is_wanted[own[wanted]] = False
         texts = pa.LargeStringArray.from_buffers(len(own), pa.py_buffer(edges), pa.py_buffer(data))
         found.append(texts.take(pa.array(wanted)))
-        places[rows[wanted]] = np.arange(count, count + len(wanted))
+        order[places[own[wanted]]] = np.arange(count, count + len(wanted))
         count += len(wanted)
-    ordered = pa.concat_arrays([pa.array([], pa.large_string()), *found]).take(pa.array(places))
+    ordered = pa.concat_arrays([pa.array([], pa.large_string()), *found]).take(pa.array(order))
     edges = np.frombuffer(ordered.buffers()[1] or bytes(8), np.int64, len(ordered) + 1)
     return edges, np.frombuffer(ordered.buffers()[2] or b"", np.uint8)[: edges[-1]]

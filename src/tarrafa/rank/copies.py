@@ -13,13 +13,15 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from tarrafa.rank.columns import I64, U32, packed
+from tarrafa.rank.columns import I64, U32, packed, sorted_rows, used_numbers
 from tarrafa.rank.graph import Graph, LinkColumns, Visited
 
 _MISSING = np.uint32(0xFFFFFFFF)
 
 
 class Nodes(NamedTuple):
+    """Nodes are numbered by the host of their home: most links stay on a host, and so in the processor's cache."""
+
     nodes: U32  # of each URL: the number of its node
     homes: U32  # of each node: the number of a URL
     copies: int  # pages beside the home of their node
@@ -30,8 +32,9 @@ def nodes_of(graph: Graph) -> Nodes:
     pairs = np.concatenate([_canonical(graph.visited), _same_content(graph.visited), _led(graph.redirects)])
     nodes = _components(pairs, len(graph.urls))
     homes = _homes(graph, nodes, pairs)
+    nodes, homes = _by_host(nodes, homes, graph.hosts)
     fetched = graph.visited.is_fetched
-    pages, fetched_nodes = int(fetched.sum()), len(np.unique(nodes[fetched]))
+    pages, fetched_nodes = int(fetched.sum()), len(used_numbers(len(homes), nodes[fetched]))
     merged = len(nodes) - len(homes)
     copies = pages - fetched_nodes
     return Nodes(nodes, homes, copies, merged - copies)
@@ -47,7 +50,7 @@ def _canonical(visited: Visited) -> I64:
 def _same_content(visited: Visited) -> I64:
     """Each page, in the order of signatures, with the next one that has the same."""
     rows = np.flatnonzero((visited.signatures != 0) & visited.is_fetched[visited.pages])
-    rows = rows[np.argsort(visited.signatures[rows], kind="stable")]
+    rows = rows[sorted_rows(visited.signatures[rows])]
     equal = np.flatnonzero(visited.signatures[rows[1:]] == visited.signatures[rows[:-1]])
     pages = visited.pages[rows]
     return np.stack([pages[equal], pages[equal + 1]], axis=1).astype(np.int64)
@@ -72,6 +75,13 @@ def _components(pairs: I64, count: int) -> U32:
     return (np.cumsum(is_leader, dtype=np.uint32) - np.uint32(1))[leaders]
 
 
+def _by_host(nodes: U32, homes: U32, hosts: U32) -> tuple[U32, U32]:
+    order = np.argsort(hosts[homes], kind="stable")
+    renumbered = np.empty(len(order), np.uint32)
+    renumbered[order] = np.arange(len(order), dtype=np.uint32)
+    return renumbered[nodes], homes[order]
+
+
 def _homes(graph: Graph, nodes: U32, pairs: I64) -> U32:
     """A page that was fetched; that others name or lead to; with most links from other hosts; with the least number."""
     count = int(nodes.max()) + 1 if len(nodes) else 0
@@ -80,8 +90,7 @@ def _homes(graph: Graph, nodes: U32, pairs: I64) -> U32:
     urls = np.unique(pairs)
     if not len(urls):
         return homes
-    links, hosts = graph.links, graph.hosts
-    outside = np.bincount(links.targets[hosts[links.sources] != hosts[links.targets]], minlength=len(nodes))[urls]
+    outside = _links_outside(graph, urls)
     named = np.concatenate([_canonical(graph.visited)[:, 1], _led(graph.redirects)[:, 1]])
     is_named = np.isin(urls, named)
     worth = (graph.visited.is_fetched[urls].astype(np.uint64) << np.uint64(33)) + packed(is_named, 0)
@@ -90,3 +99,13 @@ def _homes(graph: Graph, nodes: U32, pairs: I64) -> U32:
     order = np.lexsort((-urls, worth))
     homes[nodes[urls[order]]] = urls[order]
     return homes
+
+
+def _links_outside(graph: Graph, urls: I64) -> I64:
+    """How many links from other hosts lead to each of these URLs."""
+    is_asked = np.zeros(len(graph.urls), np.bool_)
+    is_asked[urls] = True
+    rows = np.flatnonzero(is_asked[graph.links.targets])
+    sources, targets = graph.links.sources[rows], graph.links.targets[rows]
+    outside = targets[graph.hosts[sources] != graph.hosts[targets]]
+    return np.bincount(outside, minlength=len(graph.urls))[urls]

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.rank.columns import I64, U32, U64, Marks, joined
+from tarrafa.rank.columns import I64, U32, U64, Marks, distinct, joined
 from tarrafa.rank.parts import Kind, Parts
 
 _NEVER = np.iinfo(np.int64).min
+_LINK_COLUMNS = ("sources", "moments", "visits", "targets", "texts", "is_redirect")
 
 
 class Visited(NamedTuple):
@@ -35,58 +36,62 @@ class Graph(NamedTuple):
     hosts: U32  # of each URL: the number of its host
     host_hashes: U64  # sorted
     text_hashes: U64  # sorted
+    text_numbers: list[U32]  # of each part with links: the numbers of its texts
     visited: Visited
     links: LinkColumns
     redirects: LinkColumns
 
 
+class _Names(NamedTuple):
+    """What the numbers of parts are in the whole graph."""
+
+    urls: U64  # sorted
+    hosts: U64  # hash of each URL's host
+    numbers: dict[Kind, list[U32]]  # of the URLs of each part
+
+
 def read_graph(parts: Parts) -> Graph:
-    urls, host_of_urls = _urls(parts)
-    host_hashes, hosts = np.unique(host_of_urls, return_inverse=True)
-    last = _last_moments(parts, urls)
-    visited = _visited(parts, urls, last)
-    text_hashes = _sorted_union([hashes for (hashes,) in parts.columns(Kind.LINKS, "text_hashes")])
+    names = _names(parts)
+    host_hashes, hosts = np.unique(names.hosts, return_inverse=True)
+    last = _last_moments(parts, names)
+    visited = _visited(parts, names, last)
+    part_texts = [hashes for (hashes,) in parts.columns(Kind.LINKS, "text_hashes")]
+    text_hashes, _, numbers = distinct(joined(part_texts, np.uint64))
+    text_numbers = _split(numbers, part_texts)
     last[visited.is_nofollow] = _NEVER
-    links, redirects = _links(parts, urls, text_hashes, last)
-    return Graph(urls, hosts.astype(np.uint32), host_hashes, text_hashes, visited, links, redirects)
+    links, redirects = _links(parts, names, text_numbers, last)
+    return Graph(names.urls, hosts.astype(np.uint32), host_hashes, text_hashes, text_numbers, visited, links, redirects)
 
 
-def _sorted_union(columns: list[U64]) -> U64:
-    found = joined(columns, np.uint64)
-    found.sort()
-    is_first = np.ones(len(found), np.bool_)
-    np.not_equal(found[1:], found[:-1], out=is_first[1:])
-    return found[is_first]
+def _names(parts: Parts) -> _Names:
+    columns = {kind: list(parts.columns(kind, "urls", "hosts")) for kind in Kind}
+    part_urls = [urls for kind in Kind for urls, _ in columns[kind]]
+    urls, firsts, numbers = distinct(joined(part_urls, np.uint64))
+    hosts = joined([hosts for kind in Kind for _, hosts in columns[kind]], np.uint64)[firsts]
+    by_part = iter(_split(numbers, part_urls))
+    return _Names(urls, hosts, {kind: [next(by_part) for _ in columns[kind]] for kind in Kind})
 
 
-def _urls(parts: Parts) -> tuple[U64, U64]:
-    """Every URL, and the hash of its host."""
-    urls = _sorted_union([urls for (urls,) in parts.columns(None, "urls")])
-    hosts = np.zeros(len(urls), np.uint64)
-    for part_urls, part_hosts in parts.columns(None, "urls", "hosts"):
-        hosts[np.searchsorted(urls, part_urls)] = part_hosts
-    return urls, hosts
+def _split(numbers: U32, columns: list[U64]) -> list[U32]:
+    """As the columns were before they were joined."""
+    return np.split(numbers, np.cumsum([len(column) for column in columns]))[:-1] if columns else []
 
 
-def _numbers(urls: U64, part_urls: U64) -> U32:
-    """Of a part's numbers those that hold for all. Both columns are sorted, which makes the search fast."""
-    return np.searchsorted(urls, part_urls).astype(np.uint32)
-
-
-def _last_moments(parts: Parts, urls: U64) -> I64:
+def _last_moments(parts: Parts, names: _Names) -> I64:
     """Of each URL when it was visited last."""
-    last = np.full(len(urls), _NEVER)
+    last = np.full(len(names.urls), _NEVER)
     for kind, column in ((Kind.DOCUMENTS, "pages"), (Kind.LINKS, "sources")):
-        for part_urls, visited, moments in parts.columns(kind, "urls", column, "moments"):
-            np.maximum.at(last, _numbers(urls, part_urls)[visited], moments)
+        for numbers, (visited, moments) in zip(
+            names.numbers[kind], parts.columns(kind, column, "moments"), strict=True
+        ):
+            np.maximum.at(last, numbers[visited], moments)
     return last
 
 
-def _visited(parts: Parts, urls: U64, last: I64) -> Visited:
+def _visited(parts: Parts, names: _Names, last: I64) -> Visited:
     found: list[tuple[NDArray[Any], ...]] = []
-    is_fetched, is_nofollow = np.zeros(len(urls), np.bool_), np.zeros(len(urls), np.bool_)
-    for part in parts.documents():
-        numbers = _numbers(urls, part.urls)
+    is_fetched, is_nofollow = np.zeros(len(last), np.bool_), np.zeros(len(last), np.bool_)
+    for numbers, part in zip(names.numbers[Kind.DOCUMENTS], parts.documents(), strict=True):
         pages = numbers[part.pages]
         is_last = part.moments == last[pages]
         found.append((pages[is_last], part.signatures[is_last], numbers[part.canonicals[is_last]]))
@@ -96,24 +101,28 @@ def _visited(parts: Parts, urls: U64, last: I64) -> Visited:
     return Visited(pages, signatures, canonicals, is_fetched, is_nofollow)
 
 
-def _links(parts: Parts, urls: U64, text_hashes: U64, last: I64) -> tuple[LinkColumns, LinkColumns]:
+def _links(parts: Parts, names: _Names, text_numbers: list[U32], last: I64) -> tuple[LinkColumns, LinkColumns]:
     """Those of the last visits, and those of these that are redirects."""
-    links: list[tuple[NDArray[Any], ...]] = []
+    # Filled in place: columns that are joined later would take twice the memory, and the time to copy them.
+    links = LinkColumns(*(np.empty(parts.rows_in(Kind.LINKS), np.uint32) for _ in LinkColumns._fields))
     redirects: list[tuple[NDArray[Any], ...]] = []
-    for part_urls, part_texts, sources, moments, *columns in parts.columns(
-        Kind.LINKS, "urls", "text_hashes", "sources", "moments", "visits", "targets", "texts", "is_redirect"
+    end = 0
+    columns = parts.columns(Kind.LINKS, *_LINK_COLUMNS)
+    for own_urls, own_texts, (sources, moments, visits, targets, texts, is_redirect) in zip(
+        names.numbers[Kind.LINKS], text_numbers, columns, strict=True
     ):
-        visits, targets, texts, is_redirect = columns
-        numbers = _numbers(urls, part_urls)
-        visited = numbers[sources]
-        kept = np.flatnonzero((moments == last[visited])[visits])
-        text_numbers = np.searchsorted(text_hashes, part_texts).astype(np.uint32)
-        found = (visited[visits[kept]], numbers[targets[kept]], text_numbers[texts[kept]])
-        leads = np.flatnonzero(is_redirect[kept])
-        redirects.append(tuple(column[leads] for column in found))
-        links.append(tuple(np.delete(column, leads) for column in found) if len(leads) else found)
+        visited = own_urls[sources]
+        is_last = (moments == last[visited])[visits]
+        numbers = ((visited, visits), (own_urls, targets), (own_texts, texts))
+        leading = np.flatnonzero(is_last & is_redirect)
+        redirects.append(tuple(of_all[own[leading]] for of_all, own in numbers))
+        kept = np.flatnonzero(is_last & ~is_redirect)
+        rows = slice(None) if len(kept) == len(visits) else kept
+        first, end = end, end + len(kept)
+        for column, (of_all, own) in zip(links, numbers, strict=True):
+            column[first:end] = of_all[own[rows]]
     kinds = (np.uint32,) * 3
-    return LinkColumns(*_joined_all(links, kinds)), LinkColumns(*_joined_all(redirects, kinds))
+    return LinkColumns(*(column[:end] for column in links)), LinkColumns(*_joined_all(redirects, kinds))
 
 
 def _joined_all(rows: list[tuple[NDArray[Any], ...]], kinds: tuple[Any, ...]) -> list[NDArray[Any]]:

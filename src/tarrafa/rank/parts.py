@@ -121,10 +121,14 @@ class Parts:
             if part.kind is Kind.LINKS:
                 yield LinkPart(*_arrays(part.path, LinkPart._fields))
 
-    def columns(self, kind: Kind | None, *names: str) -> Iterator[list[NDArray[Any]]]:
-        """Some columns only, of every part of that kind; without a kind, of all parts."""
+    def rows_in(self, kind: Kind) -> int:
+        """How many rows all parts of that kind were made of; those that do not count are left out of the parts."""
+        return sum(part.end - part.first for part in self._parts if part.kind is kind)
+
+    def columns(self, kind: Kind, *names: str) -> Iterator[list[NDArray[Any]]]:
+        """Some columns only, of every part of that kind."""
         for part in self._parts:
-            if kind in (None, part.kind):
+            if part.kind is kind:
                 yield _arrays(part.path, names)
 
     def _read(self, part: Part) -> DocumentPart | LinkPart:

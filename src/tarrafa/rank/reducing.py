@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -20,11 +21,12 @@ from tarrafa.rank.columns import (
     Marks,
     distinct,
     encoded,
+    fingerprints_of,
     host_hashes_of,
     joined,
     moments_of,
     numbered,
-    used_numbers,
+    plain,
 )
 
 LINK_COLUMNS = ("source", "fetched_at", "target", "text", "rel", "kind")
@@ -61,39 +63,87 @@ class LinkPart(NamedTuple):
     targets: U32  # of each link: the number of a URL
     texts: U32  # of each link: the number of its text
     is_redirect: Marks  # of each link
-    text_hashes: U64  # sorted
+    text_hashes: U64
     text_edges: I64  # where each text begins among the bytes, and where the last ends
     text_bytes: NDArray[np.uint8]
+
+
+class _Once(NamedTuple):
+    hashes: U64  # each once, sorted
+    numbers: U32  # of each row: the place of its hash among them
+    first_marks: list[Marks]  # of each column that was added: the rows whose hash stands nowhere before
+    first_places: I64  # of each hash: the place of its row among those that are marked, in all columns together
+
+
+@dataclass(slots=True)
+class _Hashes:
+    """Columns of hashes one after the other. Filled by add, emptied when a part is made."""
+
+    columns: list[U64] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, hashes: U64) -> U32:
+        """The numbers of their rows."""
+        first, self.count = self.count, self.count + len(hashes)
+        self.columns.append(hashes)
+        return np.arange(first, self.count, dtype=np.uint32)
+
+    def once(self) -> _Once:
+        hashes, firsts, numbers = distinct(joined(self.columns, np.uint64))
+        is_first = np.zeros(self.count, np.bool_)
+        is_first[firsts] = True
+        first_places = np.cumsum(is_first)[firsts] - 1
+        edges = np.cumsum([len(column) for column in self.columns])
+        return _Once(hashes, numbers, np.split(is_first, edges)[:-1], first_places)
 
 
 @dataclass(slots=True)
 class _Names:
     """URLs that rows refer to by number. Filled by add, emptied when a part is made."""
 
-    urls: list[U64] = field(default_factory=list)
-    hosts: list[U64] = field(default_factory=list)
-    count: int = 0
+    hashes: _Hashes = field(default_factory=_Hashes)
+    # To find a host takes long, and most URLs come often: only those are asked for that are marked.
+    hosts: list[Callable[[Marks], U64]] = field(default_factory=list)
 
-    def add(self, urls: U64, hosts: U64) -> int:
-        """The number of the first of them."""
-        first, self.count = self.count, self.count + len(urls)
-        self.urls.append(urls)
-        self.hosts.append(hosts)
-        return first
-
-    def number(self, column: Any) -> NDArray[Any]:
+    def add(self, urls: pl.Series, fingerprints: U64) -> U32:
         """The numbers of a column of URLs."""
-        found = numbered(column)
-        return found.numbers + self.add(found.fingerprints, host_hashes_of(found.texts))
+        self.hosts.append(lambda marks: host_hashes_of(urls.filter(pl.Series(marks))))
+        return self.hashes.add(fingerprints)
 
-    def sorted(self, *referring: NDArray[Any]) -> tuple[U64, U64, list[U32]]:
-        """Those that are referred to, each once; their hosts; and what refers to them, renumbered."""
-        urls, hosts = joined(self.urls, np.uint64), joined(self.hosts, np.uint64)
-        used = used_numbers(len(urls), *referring)
-        found, firsts, numbers = distinct(urls[used])
-        renumbered = np.zeros(len(urls), np.uint32)
-        renumbered[used] = numbers
-        return found, hosts[used][firsts], [renumbered[each] for each in referring]
+    def add_part(self, urls: U64, hosts: U64) -> U32:
+        self.hosts.append(lambda marks: hosts[marks])
+        return self.hashes.add(urls)
+
+    def sorted(self) -> tuple[U64, U64, U32]:
+        """Each URL once; their hosts; and of each old number the new one."""
+        once = self.hashes.once()
+        hosts = [find(marks) for find, marks in zip(self.hosts, once.first_marks, strict=True)]
+        return once.hashes, joined(hosts, np.uint64)[once.first_places], once.numbers
+
+
+@dataclass(slots=True)
+class _Texts:
+    """Texts that rows refer to by number. Filled by add, emptied when a part is made."""
+
+    hashes: _Hashes = field(default_factory=_Hashes)
+    texts: list[pl.Series] = field(default_factory=list)
+
+    def add(self, texts: pl.Series, fingerprints: U64) -> U32:
+        """The numbers of a column of texts."""
+        self.texts.append(texts)
+        return self.hashes.add(fingerprints)
+
+    def once(self) -> tuple[U64, pa.LargeStringArray, NDArray[Any]]:
+        """The hash of each text, once; the texts; and of each old number the new one.
+
+        In the order in which they came: to sort texts would mean to copy them from here and there.
+        """
+        once = self.hashes.once()
+        pairs = zip(self.hashes.columns, self.texts, once.first_marks, strict=True)
+        firsts = [(hashes[marks], texts.filter(pl.Series(marks))) for hashes, texts, marks in pairs]
+        hashes = joined([hashes for hashes, _ in firsts], np.uint64)
+        texts = pl.concat([pl.Series(dtype=pl.String), *(texts for _, texts in firsts)])
+        return hashes, texts.to_arrow(), once.first_places.astype(np.uint32)[once.numbers]
 
 
 class DocumentRows:
@@ -110,33 +160,36 @@ class DocumentRows:
     def add(self, batch: Any) -> None:
         """Rows with `DOCUMENT_COLUMNS`."""
         batch = batch.filter(pc.not_equal(batch.column("outcome"), _UNCHANGED))
-        pages = self._names.number(batch.column("url"))
-        named = self._names.number(batch.column("canonical"))
-        has_none = pc.equal(batch.column("canonical"), "").to_numpy(zero_copy_only=False)
+        urls, named = plain(batch.column("url")), plain(batch.column("canonical"))
+        pages = self._names.add(urls, fingerprints_of(urls))
+        names_one = (named != "").to_numpy()
+        named = named.filter(pl.Series(names_one))
+        canonicals = pages.copy()
+        canonicals[names_one] = self._names.add(named, fingerprints_of(named))
         self._append(
             pages,
             moments_of(batch.column("fetched_at")),
             batch.column("signature").to_numpy(zero_copy_only=False),
-            np.where(has_none, pages, named),
+            canonicals,
             pc.equal(batch.column("outcome"), _FETCHED).to_numpy(zero_copy_only=False),
             _lists_with(batch.column("directives"), "nofollow"),
         )
 
     def add_part(self, part: DocumentPart) -> None:
-        first = self._names.add(part.urls, part.hosts)
-        _, _, pages, moments, signatures, canonicals, *marks = part
-        self._append(pages + first, moments, signatures, canonicals + first, *marks)
+        urls, hosts, pages, moments, signatures, canonicals, *marks = part
+        numbers = self._names.add_part(urls, hosts)
+        self._append(numbers[pages], moments, signatures, numbers[canonicals], *marks)
 
     def _append(self, *columns: NDArray[Any]) -> None:
         for gathered, column in zip(self._columns, columns, strict=True):
             gathered.append(column)
 
     def part(self) -> DocumentPart:
-        kinds = (np.int64, np.int64, np.uint64, np.int64, np.bool_, np.bool_)
+        kinds = (np.uint32, np.int64, np.uint64, np.uint32, np.bool_, np.bool_)
         pages, moments, signatures, canonicals, *marks = map(joined, self._columns, kinds)
-        urls, hosts, (pages, canonicals) = self._names.sorted(pages, canonicals)
+        urls, hosts, numbers = self._names.sorted()
         self._clear()
-        return DocumentPart(urls, hosts, pages, moments, signatures, canonicals, *marks)
+        return DocumentPart(urls, hosts, numbers[pages], moments, signatures, numbers[canonicals], *marks)
 
 
 def _lists_with(column: Any, word: str) -> Marks:
@@ -158,39 +211,43 @@ class LinkRows:
     def _clear(self) -> None:
         # All filled by add and add_part, emptied by part.
         self._names = _Names()
-        self._text_hashes: list[U64] = []
-        self._texts: list[pa.LargeStringArray] = []
-        self._texts_count = 0
+        self._texts = _Texts()
         self._visits_count = 0
         self._visited: list[list[NDArray[Any]]] = [[], []]  # sources, moments
         self._links: list[list[NDArray[Any]]] = [[], [], [], []]  # visits, targets, texts, redirects
 
     def add(self, batch: Any) -> None:
         """Rows with `LINK_COLUMNS`; those of one visit stand together."""
-        sources, targets = (self._names.number(batch.column(name)) for name in ("source", "target"))
-        texts = numbered(batch.column("text"))
+        sources, targets = numbered(batch.column("source")), plain(batch.column("target"))
+        target_prints = fingerprints_of(targets)
+        counts = self._may_count(batch) & (sources.fingerprints[sources.numbers] != target_prints)
+        chosen = pl.Series(counts)
+        texts = plain(batch.column("text")).filter(chosen)
         moments = moments_of(batch.column("fetched_at"))
-        starts, visits = _visits(sources, moments)
-        kinds = _marked(batch.column("kind"), lambda kind: kind in _NOT_PAGES)
-        counts = np.flatnonzero(~(kinds | _marked(batch.column("rel"), self._is_nofollow)))
+        starts, visits = _visits(sources.numbers, moments)
+        visited = sources.numbers[starts]
+        visited_urls = pl.Series(sources.texts).gather(visited)
         self._append(
-            (sources[starts], moments[starts]),
+            (self._names.add(visited_urls, sources.fingerprints[visited]), moments[starts]),
             (
                 visits[counts],
-                targets[counts],
-                texts.numbers[counts] + self._texts_count,
+                self._names.add(targets.filter(chosen), target_prints[counts]),
+                self._texts.add(texts, fingerprints_of(texts)),
                 _marked(batch.column("kind"), lambda kind: kind == _REDIRECT)[counts],
             ),
         )
-        self._add_texts(texts.fingerprints, texts.texts.cast(pa.large_string()))
+
+    def _may_count(self, batch: Any) -> Marks:
+        is_no_page = _marked(batch.column("kind"), lambda kind: kind in _NOT_PAGES)
+        return ~(is_no_page | _marked(batch.column("rel"), self._is_nofollow))
 
     def add_part(self, part: LinkPart) -> None:
-        first = self._names.add(part.urls, part.hosts)
+        urls = self._names.add_part(part.urls, part.hosts)
+        texts = self._texts.add(pl.Series(texts_of(part)), part.text_hashes)
         self._append(
-            (part.sources + first, part.moments),
-            (part.visits, part.targets + first, part.texts + self._texts_count, part.is_redirect),
+            (urls[part.sources], part.moments),
+            (part.visits, urls[part.targets], texts[part.texts], part.is_redirect),
         )
-        self._add_texts(part.text_hashes, texts_of(part))
 
     def _append(self, visited: tuple[NDArray[Any], ...], links: tuple[NDArray[Any], ...]) -> None:
         visits, *others = links
@@ -200,38 +257,21 @@ class LinkRows:
             gathered.append(column)
         self._visits_count += len(visited[0])
 
-    def _add_texts(self, hashes: U64, texts: pa.LargeStringArray) -> None:
-        self._text_hashes.append(hashes)
-        self._texts.append(texts)
-        self._texts_count += len(texts)
-
     def part(self) -> LinkPart:
-        sources, moments = map(joined, self._visited, (np.int64, np.int64))
-        visits, targets, texts, is_redirect = map(joined, self._links, (np.int64, np.int64, np.int64, np.bool_))
-        urls, hosts, (sources, targets) = self._names.sorted(sources, targets)
-        others = np.flatnonzero(sources[visits] != targets)
-        texts = texts[others]
-        hashes, text_numbers, texts_kept = self._distinct_texts(texts)
-        links = (visits[others].astype(np.uint32), targets[others], text_numbers[texts], is_redirect[others])
+        sources, moments = map(joined, self._visited, (np.uint32, np.int64))
+        visits, targets, texts, is_redirect = map(joined, self._links, (np.uint32, np.uint32, np.uint32, np.bool_))
+        urls, hosts, url_numbers = self._names.sorted()
+        hashes, texts_once, text_numbers = self._texts.once()
         self._clear()
-        return LinkPart(urls, hosts, sources, moments, *links, hashes, *_flat(texts_kept))
-
-    def _distinct_texts(self, texts: NDArray[Any]) -> tuple[U64, U32, Any]:
-        """Those that are used, each once: their hashes, the new number of each old one, and themselves."""
-        hashes = joined(self._text_hashes, np.uint64)
-        used = used_numbers(len(hashes), texts)
-        found, firsts, numbers = distinct(hashes[used])
-        renumbered = np.zeros(len(hashes), np.uint32)
-        renumbered[used] = numbers
-        gathered = pa.chunked_array(self._texts, pa.large_string())
-        return found, renumbered, gathered.take(pa.array(used[firsts])).combine_chunks()
+        links = (visits, url_numbers[targets], text_numbers[texts], is_redirect)
+        return LinkPart(urls, hosts, url_numbers[sources], moments, *links, hashes, *_flat(texts_once))
 
 
-def _visits(sources: NDArray[Any], moments: I64) -> tuple[I64, I64]:
+def _visits(sources: NDArray[Any], moments: I64) -> tuple[I64, U32]:
     """Where each visit begins, and the number of each row's visit."""
     begins = np.ones(len(sources), np.bool_)
     begins[1:] = (sources[1:] != sources[:-1]) | (moments[1:] != moments[:-1])
-    return np.flatnonzero(begins), np.cumsum(begins) - 1
+    return np.flatnonzero(begins), np.cumsum(begins, dtype=np.uint32) - np.uint32(1)
 
 
 def _marked(column: Any, judge: Callable[[str], bool]) -> Marks:
@@ -240,9 +280,8 @@ def _marked(column: Any, judge: Callable[[str], bool]) -> Marks:
     return np.fromiter(map(judge, texts.to_pylist()), np.bool_, len(texts))[indices]
 
 
-def _flat(texts: Any) -> tuple[I64, NDArray[np.uint8]]:
+def _flat(array: pa.LargeStringArray) -> tuple[I64, NDArray[np.uint8]]:
     """Texts as edges and bytes."""
-    array = pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
     if not len(array):
         return np.zeros(1, np.int64), np.empty(0, np.uint8)
     edges = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)

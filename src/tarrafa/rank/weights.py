@@ -6,12 +6,11 @@ weighs as much as `few` links.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tarrafa.rank.columns import F32, U32, U64, joined, runs, sorted_rows, used_numbers
+from tarrafa.rank.columns import F32, U32, U64, distinct, joined, runs, used_numbers
 
 _PIECE_ROWS = 1 << 17
 # Odd numbers by which hashes are mixed.
@@ -27,41 +26,33 @@ class Groups(NamedTuple):
 
 
 def weights_of(sources: U32, targets: U32, texts: U32, hosts: U32, share: float, few: int) -> tuple[F32, Groups]:
-    """The weight of each link, and the groups of all links. `hosts` has the host of each source."""
+    """The weight of each link, and the groups of all links.
+
+    `hosts` has the host of each node, and is sorted. So are the links by their source: those of a host stand together.
+    """
     weights = np.empty(len(sources), np.float32)
     pages = np.bincount(hosts[used_numbers(len(hosts), sources)], minlength=int(hosts.max(initial=0)) + 1)
     found: list[Groups] = []
-    for rows in _by_host(sources, hosts):
-        own_hosts, own_targets, own_texts = hosts[sources[rows]], targets[rows], texts[rows]
-        keys = _mixed(own_hosts, own_targets, own_texts)
-        order = sorted_rows(keys)
-        starts, counts = runs(keys[order])
-        leaders = order[starts]
+    for piece in _by_host(sources, hosts):
+        own_hosts, own_targets, own_texts = hosts[sources[piece]], targets[piece], texts[piece]
+        _, leaders, numbers = distinct(_mixed(own_hosts, own_targets, own_texts))
+        counts = np.bincount(numbers)
         found.append(Groups(own_hosts[leaders], own_targets[leaders], own_texts[leaders]))
         is_template = (counts > few) & (counts > share * pages[found[-1].hosts])
-        weights[rows[order]] = np.repeat(np.where(is_template, few / counts, 1).astype(np.float32), counts)
+        weights[piece] = np.where(is_template, few / counts, 1).astype(np.float32)[numbers]
     columns = zip(*found, strict=True) if found else ([], [], [])
     return weights, Groups(*(joined(list(column), np.uint32) for column in columns))
 
 
-def _by_host(sources: U32, hosts: U32) -> Iterator[NDArray[Any]]:
-    """The rows of links, those of a host together, in pieces that stay in the processor's cache."""
-    starts, counts = runs(sources)
-    order = np.argsort(hosts[sources[starts]], kind="stable")
-    starts, counts = starts[order], counts[order]
-    ends = np.cumsum(counts)
-    # As small as can be: with a few links more this would be the largest column of all.
-    small = np.int32 if len(sources) < 1 << 31 else np.int64
-    rows = np.repeat((starts - ends + counts).astype(small), counts)
-    rows += np.arange(len(sources), dtype=small)
-    first_of_host, _ = runs(hosts[sources[starts]])
-    # A piece ends with a host: groups lie within one.
-    edges = np.append(ends[first_of_host] - counts[first_of_host], len(sources))
+def _by_host(sources: U32, hosts: U32) -> Iterator[slice]:
+    """Pieces of links that stay in the processor's cache. A piece ends with a host: groups lie within one."""
+    first_nodes, _ = runs(hosts)
+    edges = np.append(np.searchsorted(sources, first_nodes.astype(np.uint32)), len(sources))
     first = 0
     while first < len(sources):
         fitting = int(edges[np.searchsorted(edges, first + _PIECE_ROWS, "right") - 1])
         end = max(fitting, int(edges[np.searchsorted(edges, first, "right")]))
-        yield rows[first:end]
+        yield slice(first, end)
         first = end
 
 
