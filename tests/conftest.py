@@ -6,12 +6,9 @@ each time and have no deadline: neither luck nor a busy machine decides.
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-from serving import FakeSearch, Served, make_crawl, served
 
 settings.register_profile("tarrafa", derandomize=True, deadline=None)
 settings.load_profile("tarrafa")
@@ -46,16 +43,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped, which CI=true does not allow", red=True)
         for name in _skipped:
             terminalreporter.line(name)
-
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small crawl on disk, for the tests of the search page."""
-    return make_crawl(tmp_path_factory.mktemp("crawl"))
-
-
-@pytest.fixture(scope="module")
-def page(crawl: Path) -> Iterator[Served]:
-    """The search page of it, with fixed answers."""
-    with served(crawl, FakeSearch()) as found:
-        yield found

@@ -1,6 +1,9 @@
 """What is told of one page, and its stored copy, over HTTP."""
 
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from serving import (
     COPY,
@@ -18,9 +21,21 @@ from serving import (
     Served,
     Visit,
     keep_visits,
+    make_crawl,
     served,
     words_of,
 )
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_crawl(tmp_path_factory.mktemp("crawl"))
+
+
+@pytest.fixture(scope="module")
+def page(crawl: Path) -> Iterator[Served]:
+    with served(crawl, FakeSearch()) as found:
+        yield found
 
 
 def test_facts_tell_links_of_all_agents(page: Served) -> None:

@@ -1,5 +1,6 @@
 """The search page asked for what it does not give, and what keeps those safe who look at what strangers wrote."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +15,18 @@ from serving import (
     served,
     words_of,
 )
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_crawl(tmp_path_factory.mktemp("crawl"))
+
+
+@pytest.fixture(scope="module")
+def page(crawl: Path) -> Iterator[Served]:
+    with served(crawl, FakeSearch()) as found:
+        yield found
+
 
 BAD = [
     f"/search?q={'a' * 1_001}",
