@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+import pytest
+
 from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.crawl.hosts import Checkpoint, HostBook
 from tarrafa.crawl.totals import Totals
@@ -299,3 +301,15 @@ def served(
     finally:
         server.stop()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Modules that want it name it among their own."""
+    return make_crawl(tmp_path_factory.mktemp("crawl"))
+
+
+@pytest.fixture(scope="module")
+def page(crawl: Path) -> Iterator[Served]:
+    with served(crawl, FakeSearch()) as found:
+        yield found

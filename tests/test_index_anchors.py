@@ -42,6 +42,16 @@ def named(crawl: Crawl, name: str) -> list[str]:
     return sorted(hit.url for hit in Search.open(crawl.root).search(Request(name, per_site=0, top=100)).hits)
 
 
+def call_otherwise(crawl: Crawl) -> None:
+    """A page is indexed by the name that a link gives it; then the link changes."""
+    crawl.visit(page(1), text="boat")
+    crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
+    crawl.ranks()
+    index(crawl)
+    crawl.visit(SOURCE, link(page(1), "schooner"), text="harbour")
+    crawl.ranks()
+
+
 def test_anchors_that_come_after_the_page_was_indexed_are_learnt(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
@@ -55,12 +65,7 @@ def test_anchors_that_come_after_the_page_was_indexed_are_learnt(crawl: Crawl) -
 
 
 def test_anchors_that_are_no_longer_used_are_forgotten(crawl: Crawl) -> None:
-    crawl.visit(page(1), text="boat")
-    crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
-    crawl.ranks()
-    index(crawl)
-    crawl.visit(SOURCE, link(page(1), "schooner"), text="harbour")
-    crawl.ranks()
+    call_otherwise(crawl)
     index(crawl)
     assert named(crawl, "trawler") == []
     assert named(crawl, "schooner") == [page(1)]
@@ -130,12 +135,7 @@ def test_follower_learns_of_ranks_that_are_made_meanwhile(crawl: Crawl) -> None:
 
 def test_anchors_that_come_back_after_a_death_are_not_mixed_up(crawl: Crawl) -> None:
     """It dies when the index has the second anchors and their sums are not written; then the first ones come back."""
-    crawl.visit(page(1), text="boat")
-    crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
-    crawl.ranks()
-    index(crawl)
-    crawl.visit(SOURCE, link(page(1), "schooner"), text="harbour")
-    crawl.ranks()
+    call_otherwise(crawl)
 
     def change(self: AnchorSums, rows: I64, sums: U64 | int) -> None:
         if not isinstance(sums, int):

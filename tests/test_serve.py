@@ -2,11 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+import serving
 from serving import (
     HITS,
     HOSTILE,
@@ -16,23 +14,13 @@ from serving import (
     FakeSearch,
     Read,
     Served,
-    make_crawl,
     served,
     words_of,
 )
 from tarrafa.clock import VirtualClock
 from tarrafa.serve import Rate
 
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_crawl(tmp_path_factory.mktemp("crawl"))
-
-
-@pytest.fixture(scope="module")
-def page(crawl: Path) -> Iterator[Served]:
-    with served(crawl, FakeSearch()) as found:
-        yield found
+crawl, page = serving.crawl, serving.page
 
 
 def test_home_says_how_much_can_be_searched(page: Served) -> None:

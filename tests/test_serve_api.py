@@ -1,30 +1,17 @@
 """The search page for programs and browsers: JSON as it is described, suggestions, the search description."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+import serving
 from serving import (
     NETS,
-    FakeSearch,
     Served,
-    make_crawl,
-    served,
 )
 from tarrafa.serve.asking import PARAMETERS
 
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_crawl(tmp_path_factory.mktemp("crawl"))
-
-
-@pytest.fixture(scope="module")
-def page(crawl: Path) -> Iterator[Served]:
-    with served(crawl, FakeSearch()) as found:
-        yield found
+crawl, page = serving.crawl, serving.page
 
 
 def test_every_address_and_parameter_is_described(page: Served) -> None:

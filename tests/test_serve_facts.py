@@ -1,10 +1,8 @@
 """What is told of one page, and its stored copy, over HTTP."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+import serving
 from serving import (
     COPY,
     HOME,
@@ -21,21 +19,11 @@ from serving import (
     Served,
     Visit,
     keep_visits,
-    make_crawl,
     served,
     words_of,
 )
 
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_crawl(tmp_path_factory.mktemp("crawl"))
-
-
-@pytest.fixture(scope="module")
-def page(crawl: Path) -> Iterator[Served]:
-    with served(crawl, FakeSearch()) as found:
-        yield found
+crawl, page = serving.crawl, serving.page
 
 
 def test_facts_tell_links_of_all_agents(page: Served) -> None:

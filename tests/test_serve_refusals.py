@@ -1,11 +1,11 @@
 """The search page asked for what it does not give, and what keeps those safe who look at what strangers wrote."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+import serving
 from serving import (
     NETS,
     FakeSearch,
@@ -16,16 +16,7 @@ from serving import (
     words_of,
 )
 
-
-@pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_crawl(tmp_path_factory.mktemp("crawl"))
-
-
-@pytest.fixture(scope="module")
-def page(crawl: Path) -> Iterator[Served]:
-    with served(crawl, FakeSearch()) as found:
-        yield found
+crawl, page = serving.crawl, serving.page
 
 
 BAD = [

@@ -1,5 +1,7 @@
 """Hashes of whole columns of texts: XXH64, the same values as `urls.fingerprint` has for one."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import xxhash
@@ -16,13 +18,14 @@ def hashes_of(texts: pa.Array, seed: int = 0) -> U64:
     if len(texts) <= FEW_TEXTS:
         encoded = texts.cast(pa.large_binary()).to_pylist()
         return np.array([xxhash.xxh64_intdigest(text, seed) for text in encoded], np.uint64)
-    return _by_column(texts, seed)
+    return column_hashes(texts, seed)
 
 
-def _by_column(texts: pa.Array, seed: int) -> U64:
+def column_hashes(texts: Any, seed: int = 0) -> U64:
+    """For whoever has loaded polars anyway: of a column of Arrow or polars, or of a list."""
     import polars as pl
     import polars_hash as plh
 
-    column = pl.DataFrame({"text": pl.from_arrow(texts)})
+    column = pl.Series("text", texts, dtype=pl.String).to_frame()
     found: U64 = column.select(plh.col("text").nchash.xxhash64(seed=seed)).to_series().to_numpy()
     return found

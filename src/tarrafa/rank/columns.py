@@ -4,10 +4,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
-import polars_hash as plh
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tarrafa.hashes import column_hashes
 from tarrafa.urls import host_of
 
 U64: TypeAlias = NDArray[np.uint64]
@@ -31,10 +31,7 @@ def plain(column: Any) -> pl.Series:
 
 def fingerprints_of(texts: Any) -> U64:
     """The same values as `urls.fingerprint`, for a whole column of texts: Arrow, polars or a list."""
-    column = pl.Series("text", texts, dtype=pl.String)
-    hashed = plh.col("text").nchash.xxhash64(seed=FINGERPRINT_SEED)
-    found: U64 = column.to_frame().select(hashed).to_series().to_numpy()
-    return found
+    return column_hashes(texts, FINGERPRINT_SEED)
 
 
 def host_hashes_of(urls: Any) -> U64:
