@@ -26,6 +26,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (the first time takes about a minute)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	@# As pip has done with the others: where Python may not write it by itself, each command would compile it all anew.
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)

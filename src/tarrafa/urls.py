@@ -15,7 +15,8 @@ The reasons for each choice stand in docs/concepts/urls.md.
 
 import codecs
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import ada_url
@@ -257,14 +258,25 @@ def path_of(url: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def site(name: str) -> str:
     """The registrable domain of a host's name. An IP address, a single label and a public suffix are their own site."""
-    is_address = name.startswith("[") or name.rpartition(".")[2].isdigit()
-    return name if is_address else _suffixes().privatesuffix(name) or name
+    last = name.rstrip(".").rpartition(".")[2]
+    is_address = name.startswith("[") or last.isdigit()
+    return name if is_address else _suffixes(last if last in _suffix_lines() else "").privatesuffix(name) or name
+
+
+@cache
+def _suffixes(last: str) -> publicsuffixlist.PublicSuffixList:
+    """The suffixes that end with this label. Private ones count: each blog of a blog host is a site."""
+    return publicsuffixlist.PublicSuffixList(_suffix_lines().get(last, ()))
 
 
 @lru_cache(maxsize=1)
-def _suffixes() -> publicsuffixlist.PublicSuffixList:
-    # Takes a tenth of a second, so not at import. Private suffixes count: each blog of a blog host is a site.
-    return publicsuffixlist.PublicSuffixList()
+def _suffix_lines() -> dict[str, list[str]]:
+    """By their last label. To read all of them into one list takes a tenth of a second, and few are asked for."""
+    lines: dict[str, list[str]] = {}
+    for line in Path(publicsuffixlist.PSLFILE).read_text("utf-8").splitlines():
+        if line and not line.startswith("//"):
+            lines.setdefault(line.rpartition(".")[2].strip(), []).append(line)
+    return {last if last.isascii() else publicsuffixlist.encode_idn(last): found for last, found in lines.items()}
 
 
 def level(url: str) -> int:

@@ -104,6 +104,8 @@ def _group(name: str, module: Any) -> typer.Typer:
 
 
 def main() -> NoReturn:
+    # Nothing of ours multiplies matrices: the threads that numpy would start for that only cost, waiting.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(run(sys.argv[1:]))
 
 
