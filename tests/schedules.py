@@ -60,6 +60,7 @@ class Crawl(RuleBasedStateMachine):
         self.unanswered: list[str] = []  # names that were asked for
         self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
         self.asides: Counter[str] = Counter()
+        self.away: set[str] = set()  # hosts that were handed over, and are held back until their time
         self.url_count = 0
         # Host and since when it waits: who was visited meanwhile, while its address was due or at its address.
         self.overtaken: dict[tuple[str, float | None], set[str]] = {}
@@ -104,6 +105,8 @@ class Crawl(RuleBasedStateMachine):
                 self.feed_the_hungry(4)
             if chance.random() < 0.1:
                 self.leave(chance.choice(HOSTS))
+            if chance.random() < 0.2:
+                self.hand_over(set(HOSTS[1:]))
             if not is_still and chance.random() < 0.3:
                 self.time_passes(chance.choice([0.4, 1.0, 5.0, 60.0]))
                 self.time_passes_until_the_next_turn()
@@ -124,8 +127,10 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(host=HOST, count=st.integers(0, 13))
     def add(self, host: str, count: int) -> None:
+        if self.is_held_back(host):
+            return
         urls = [self.new_url(host) for _ in range(count)]
-        back = self.bench.add(host, urls, self.now)
+        back = self.bench.add(host, urls, self.now, self.asides[host])
         assert list(back) == urls[len(urls) - len(back) :]
         self.held[host] += urls[: len(urls) - len(back)]
         self.bench.describe(host, self.traits[host], self.now)
@@ -133,11 +138,29 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(host=HOST)
     def add_first(self, host: str) -> None:
+        if self.is_held_back(host):
+            return
         url = self.new_url(host)
         if self.bench.add_first(host, url, self.now):
             self.held[host].insert(0, url)
         self.bench.describe(host, self.traits[host], self.now)
         assert 5 not in self.checks or len(self.held[host]) <= 11
+
+    def is_held_back(self, host: str) -> bool:
+        if self.latest >= self.host_free_at.get(host, 0.0):
+            self.away.discard(host)
+        return host in self.away
+
+    @rule(which=st.sets(HOST))
+    def hand_over(self, which: set[str]) -> None:
+        """Those that may go are held back; room is made only where hosts that are set aside stood in the way."""
+        had_room, before = self.bench.has_room(self.now), self.bench.counts(self.now)
+        gone = self.bench.hand_over(self.now, which.__contains__)
+        assert not gone or not had_room
+        assert which >= set(gone)
+        assert self.bench.counts(self.now) == before._replace(set_aside=before.set_aside - len(gone))
+        assert not any(self.held[host] or host in self.in_flight for host in gone)
+        self.away |= set(gone)
 
     def new_url(self, host: str) -> str:
         self.url_count += 1

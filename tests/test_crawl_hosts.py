@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawls import hasty, run
+from crawls import HASTE, hasty, run
 from servers import Server, Visit
 from tarrafa.crawl import CrawlFolder, HostBook
 
@@ -228,3 +228,29 @@ def test_redirects_are_urls_of_their_own_and_loops_end(tmp_path: Path) -> None:
         told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
     assert asked(server) == ["/robots.txt", "/", "/a", "/b"]
     assert told["outcomes"] == {"redirected": 3}
+
+
+def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(tmp_path: Path) -> None:
+    """The workbench holds three of them; there are nine."""
+    config = tmp_path / "few.toml"
+    config.write_text(HASTE.replace("asides = 1", "asides = 1\nhosts_limit = 3"))
+    with ExitStack() as stack:
+
+        def served(numbers: range, answers: Answers) -> tuple[list[Server], list[str]]:
+            servers = [stack.enter_context(host(answers, f"127.0.0.{number}")) for number in numbers]
+            return servers, [f"http://127.0.0.{n}:{each.port}" for n, each in zip(numbers, servers, strict=True)]
+
+        later = answer("later", "503 Service Unavailable", "text/html", "Retry-After: 9999")
+        busy, busy_names = served(range(11, 20), lambda _: later)
+        _, free_names = served(range(31, 34), lambda _: answer("<p>page"))
+        words = ("--config", str(config), "crawl", *busy_names, *free_names, "--dir", str(tmp_path / "crawl"), "--json")
+        done = run(*words)
+        assert [asked(each) for each in busy] == [["/robots.txt"]] * 9
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["pages"], told["ending"]) == (3, "done")
+    assert told["standings"] == {"set aside": {"busy": 9}}
+    book = HostBook(CrawlFolder(tmp_path / "crawl").hosts)
+    found = [book.host(name) for name in busy_names]
+    book.close()
+    assert [each.asides for each in found if each] == [1] * 9

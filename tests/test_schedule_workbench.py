@@ -297,3 +297,41 @@ def test_failure_that_is_the_urls_own_is_final_and_the_host_goes_on(kind: Failur
     bench = with_hosts(A)
     assert bench.ended(visited(bench, 0.0), 0.0, Answer(0, kind, 0.1)) == Ended(Fate.FINAL)
     assert visited(bench, 5.0).url == f"{A}/1"
+
+
+def set_aside(bench: Workbench, host: str, now: float) -> float:
+    """Until when."""
+    bench.add(host, urls(host), now)
+    settle(bench, now)
+    event = bench.ended(visited(bench, now), now, Answer(503, None, 0.1, 50_000.0)).event
+    assert isinstance(event, SetAside)
+    return event.until
+
+
+def test_hosts_that_are_set_aside_are_handed_over_when_nobody_new_could_come() -> None:
+    bench = workbench(hosts_limit=2)
+    set_aside(bench, A, 0.0)
+    assert bench.hand_over(10.0, lambda _: True) == ()  # there is room
+    until = set_aside(bench, B, 10.0)
+    assert not bench.has_room(20.0)
+    assert bench.hand_over(20.0, lambda name: name != B) == ()
+    assert bench.hand_over(20.0, lambda _: True) == (B,)  # it has longest to wait
+    assert bench.counts(20.0).set_aside == 1
+    assert bench.add(C, urls(C), 20.0) == ()
+    assert until == 50_010.0
+    assert bench.add(A, urls(A), 49_999.0) == tuple(urls(A))  # it is still remembered here
+    assert bench.add(A, urls(A), 50_000.0) == ()
+
+
+def test_address_is_left_alone_also_when_its_host_could_be_handed_over() -> None:
+    bench = workbench(hosts_limit=1)
+    set_aside(bench, A, 0.0)
+    assert bench.hand_over(0.9, lambda _: True) == ()
+    assert bench.hand_over(1.0, lambda _: True) == (A,)
+
+
+def test_host_that_was_handed_over_is_given_up_in_the_end() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0, asides=3)
+    ended = [fail(bench, 0.0) for _ in range(5)]
+    assert ended[-1].event == GivenUp(A, Reason.TIMEOUT)

@@ -85,15 +85,25 @@ class Feeding:
         self._look()
         for name in self._parts.bench.hungry(now, _HUNGRY_COUNT):
             self._feed(name, now)
-        while self._newcomers and self._parts.bench.has_room(now):
+        while self._newcomers and self._has_room(now):
             name = next(iter(self._newcomers))
             del self._newcomers[name]
             self._feed(name, now)
 
+    def _has_room(self, now: float) -> bool:
+        """Whether somebody can come to the workbench. Hosts that are set aside do not keep others away: they sleep."""
+        bench, find = self._parts.bench, self._parts.memory.find
+        # One that was only asked for the robots.txt of another is in no book, so the workbench must remember it.
+        for name in bench.hand_over(now, lambda name: find(name) is not None):
+            host = find(name)
+            assert host is not None
+            self.sleep(name, host.until)
+        return bench.has_room(now)
+
     def _feed(self, name: str, now: float) -> None:
-        supply, bench = self._parts.supply, self._parts.bench
+        supply, bench, host = self._parts.supply, self._parts.bench, self._parts.memory.find(name)
         urls = supply.give(name, _TURN_URLS)
-        back = bench.add(name, urls, now)
+        back = bench.add(name, urls, now, host.asides if host else 0)
         supply.put_back(name, back)
         if not urls:
             bench.let_go(name, now)
@@ -155,22 +165,23 @@ class Feeding:
         self._returned(name, ended.urls)
         match ended.event:
             case SetAside(_, reason, until):
-                self.set_aside(name, reason, self._parts.clock.now() + until - now)
+                self.set_aside(name, reason, self._parts.clock.now() + until - now, reason is not Reason.CROWDED)
             case GivenUp(_, reason):
                 self.give_up(name, reason)
 
-    def set_aside(self, name: str, reason: str, until: float) -> None:
+    def set_aside(self, name: str, reason: str, until: float, is_failing: bool = False) -> None:
         """A host that was only asked for the robots.txt of another is not one of the crawl's."""
         host = self._parts.memory.find(name)
         if host is not None:
             host.standing, host.reason, host.until = Standing.ASIDE, reason, until
+            host.asides += is_failing
             self.note(host)
         self._parts.supply.give_up(name, but=0 if self._parts.supply.is_crowded else 1)
 
     def give_up(self, name: str, reason: str) -> None:
         host = self._parts.memory.find(name)
         if host is not None and host.standing != Standing.GIVEN_UP:
-            host.standing, host.reason, host.until = Standing.GIVEN_UP, reason, 0.0
+            host.standing, host.reason, host.until, host.asides = Standing.GIVEN_UP, reason, 0.0, 0
             self.note(host)
             self._parts.rounds.gathering.counts["given up"] += 1
         self._parts.supply.give_up(name)

@@ -16,7 +16,7 @@ from tarrafa.crawl.totals import Totals
 from tarrafa.database import Database
 from tarrafa.keep import Place
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Standing(StrEnum):
@@ -43,6 +43,7 @@ class Host:
     standing: str = Standing.WELCOME
     until: float = 0.0  # seconds since the Unix epoch
     reason: str = ""
+    asides: int = 0  # times in a row that it was set aside
 
 
 class Checkpoint(NamedTuple):

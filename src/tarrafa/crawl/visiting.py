@@ -185,7 +185,7 @@ class Visiting:
         host.connect_seconds = times.connect_seconds or host.connect_seconds
         host.total_seconds = times.total_seconds
         if host.standing == Standing.ASIDE:
-            host.standing, host.reason = Standing.WELCOME, ""
+            host.standing, host.reason, host.asides = Standing.WELCOME, "", 0
         self._feeding.note(host)
 
     def _end(self, url: str, outcome: Failure | None) -> None:

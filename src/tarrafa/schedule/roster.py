@@ -6,6 +6,7 @@ remembered for at least as long as the address must be left alone.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 
 from tarrafa.schedule.delays import Delays
@@ -31,11 +32,11 @@ class Roster:
         self.noted: Calendar[Host] = Calendar()
         self._order = count()
 
-    def welcome(self, name: str, now: float) -> Host | None:
+    def welcome(self, name: str, now: float, asides: int = 0) -> Host | None:
         """The host, at work from now on if it was not; None if there is no room, or it is set aside still."""
         host = self.hosts.get(name)
         if host is None:
-            return self._new(name) if self.has_room(now) else None
+            return self._new(name, asides) if self.has_room(now) else None
         if host.state < State.ASIDE:
             host.is_leaving = False
         elif (host.state is State.ASIDE and host.ready_at > now) or not self._has_room():
@@ -51,8 +52,14 @@ class Roster:
         self.look(now)
         return self._has_room() and self._resting_count() < self.hosts_limit
 
-    def _new(self, name: str) -> Host:
+    def is_resting_full(self, now: float) -> bool:
+        """Whether a host that is not known here could come if fewer rested."""
+        self.look(now)
+        return self._has_room() and self._resting_count() >= self.hosts_limit
+
+    def _new(self, name: str, asides: int) -> Host:
         host = self.hosts[name] = Host(name)
+        host.asides = asides
         host.visited_at = self._restarted_at
         host.ready_at = host.visited_at + self._delays.host_seconds(host.traits, None)
         self.counts[State.NAMELESS] += 1
@@ -131,6 +138,17 @@ class Roster:
             self.hungry[host] = None
         else:
             self._forget(host)
+
+    def hand_over(self, now: float, may_go: Callable[[str], bool]) -> tuple[str, ...]:
+        """Forget up to half of the hosts that are set aside, but nobody by whom an address is known to be visited."""
+        aside = [host for host in self.hosts.values() if host.state is State.ASIDE and host.ready_at > now]
+        free = [host for host in aside if host.address is None or host.address.ready_at <= now]
+        free.sort(key=lambda host: host.ready_at)
+        gone = [host for host in free[len(free) // 2 :] if may_go(host.name)]
+        for host in gone:
+            self._forget(host)
+        self.noted.keep(lambda entry: self.hosts.get(entry[2].name) is entry[2])
+        return tuple(host.name for host in gone)
 
     def _forget(self, host: Host) -> None:
         self.counts[host.state] -= 1

@@ -11,7 +11,9 @@
    no other host of its address is visited twice before it.
 5. At most 10 URLs of a host wait besides the one whose turn it is. None is dropped: whatever was added waits, is in
    flight, has ended, or was handed back.
-6. At most 2 × `hosts_limit` hosts are in memory, half of them at work, with at most as many addresses.
+6. At most 2 × `hosts_limit` hosts are in memory, half of them at work, with at most as many addresses. When so many
+   are set aside that nobody new could come, `hand_over` forgets some of them: those are the caller's to hold back until
+   their time, and it tells how often they were set aside when it adds them again.
 7. A URL is tried a bounded number of times; a host that fails is set aside a bounded number of times, then given up,
    each with a reason.
 8. After a restart a host waits its full delay before its first visit, and an address too.
@@ -21,7 +23,7 @@
 A visit costs O(log n), and little: see `turns`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tarrafa.records import FailureKind
@@ -55,10 +57,13 @@ class Workbench:
         self._in_flight_count = 0
         self._queues = Queues(hosts_limit)
 
-    def add(self, name: str, urls: Sequence[str], now: float) -> tuple[str, ...]:
-        """Give a host URLs to visit, first one first. Those that find no room are handed back: keep them elsewhere."""
+    def add(self, name: str, urls: Sequence[str], now: float, asides: int = 0) -> tuple[str, ...]:
+        """Give a host URLs to visit, first one first. Those that find no room are handed back: keep them elsewhere.
+
+        `asides` counts for a host that is not known here: how often in a row it was set aside before.
+        """
         now = self._tick(now)
-        host = self._roster.welcome(name, now) if urls else None
+        host = self._roster.welcome(name, now, asides) if urls else None
         room = max(0, host.room_count()) if host else 0
         if host and room:
             host.urls += urls[:room]
@@ -283,6 +288,11 @@ class Workbench:
     def has_room(self, now: float) -> bool:
         """Whether a host that is not here could come."""
         return self._roster.has_room(self._tick(now))
+
+    def hand_over(self, now: float, may_go: Callable[[str], bool]) -> tuple[str, ...]:
+        """Where nobody new can come because so many are set aside: forget those that wait longest and may go."""
+        now = self._tick(now)
+        return self._roster.hand_over(now, may_go) if self._roster.is_resting_full(now) else ()
 
     def hungry(self, now: float, n: int) -> tuple[str, ...]:
         """Up to `n` hosts that have few URLs left or may come back. Feed them or let them leave: each is told once."""
