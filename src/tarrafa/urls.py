@@ -147,6 +147,8 @@ _SPELLING = {
 
 def canonical(text: str) -> str | None:
     """The one spelling of an absolute address: the standard's, without fragment and without needless escapes."""
+    if _is_usual_url(text):
+        return text
     address = resolve(text, None)
     return None if address is None else _canonical_of(address)
 
@@ -200,7 +202,7 @@ class Base:
     __slots__ = ("_before", "_codec", "_plain", "_room_chars", "_root", "_url", "_usual")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
-        known = url if _is_usual_url(url) else canonical(url)
+        known = canonical(url)
         is_http = known is not None and known.startswith(_HTTP)
         self._url = known or url
         self._codec = _query_codec(encoding)
