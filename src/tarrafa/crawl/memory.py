@@ -13,14 +13,18 @@ class HostMemory:
         self._limit = limit
         # Filled by find and meet; emptied from its beginning by trim.
         self._hosts: dict[str, Host] = {}
+        # Hosts of which nothing is in the book. Filled by find, emptied by meet, and by trim when they are too many.
+        self._strangers: set[str] = set()
         self.met_count = met_count
 
     def find(self, name: str) -> Host | None:
         """None for a host that was never met."""
         host = self._hosts.get(name)
-        if host is None:
+        if host is None and name not in self._strangers:
             host = self._book.host(name)
-            if host is not None:
+            if host is None:
+                self._strangers.add(name)
+            else:
                 self._hosts[name] = host
         return host
 
@@ -30,11 +34,14 @@ class HostMemory:
         if host is not None:
             return host, False
         self.met_count += 1
+        self._strangers.remove(name)
         host = self._hosts[name] = Host(name)
         return host, True
 
     def trim(self, unsaved: Container[str]) -> None:
         """Forget those that came first and are in the book as they are."""
+        if len(self._strangers) > self._limit:
+            self._strangers.clear()
         excess = len(self._hosts) - self._limit
         if excess > 0:
             for name in [name for name in self._hosts if name not in unsaved][:excess]:

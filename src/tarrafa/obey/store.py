@@ -15,6 +15,7 @@ from tarrafa.obey.robots import ROBOTS_MAX_BYTES
 
 FORMAT = 1
 MEMORY_BYTES = 64 * 1024 * 1024
+_UNASKED_LIMIT = 100_000
 
 # What a permission takes beside its rules: itself, its host's name, its place in the dictionary.
 _ENTRY_BYTES = 400
@@ -45,6 +46,8 @@ class RobotsStore:
         self._room_bytes = memory_bytes
         # Filled by put and permission; emptied from its beginning, where those stand that were not used for longest.
         self._permissions: OrderedDict[str, Permission] = OrderedDict()
+        # Hosts whose robots.txt was never asked for. Filled by answer, emptied by put, or all at once when too many.
+        self._unasked: set[str] = set()
         self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=False)
 
     def permission(self, host: str) -> Permission | None:
@@ -57,13 +60,24 @@ class RobotsStore:
         return None if answer is None else self._keep(answer)
 
     def answer(self, host: str) -> RobotsAnswer | None:
+        if host in self._unasked:
+            return None
         rows = self._database.rows(_GET, (host,))
+        if not rows:
+            self._note_unasked(host)
+            return None
         try:
-            return _answer(*rows[0]) if rows else None
+            return _answer(*rows[0])
         except (ValueError, TypeError, zlib.error) as error:
             raise DamagedError(f"{self._path}: the row of {host} is none of ours ({error}); {_REMEDY}") from error
 
+    def _note_unasked(self, host: str) -> None:
+        if len(self._unasked) >= _UNASKED_LIMIT:
+            self._unasked.clear()
+        self._unasked.add(host)
+
     def put(self, answer: RobotsAnswer) -> Permission:
+        self._unasked.discard(answer.host)
         packed = None if answer.body is None else zlib.compress(answer.body)
         moments = (answer.fetched_at, answer.expires_at, answer.failing_since)
         self._database.write(_PUT, (answer.host, answer.basis, answer.reason, answer.status, *moments, packed))
