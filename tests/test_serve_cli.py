@@ -1,5 +1,6 @@
 """`tarrafa serve`, and the way from a crawl to a page that answers."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from urllib.parse import quote
 import pytest
 
 from crawls import ServedWeb, crawled, run, served
+from indexes import row, write
 from serving import make_crawl
+from tarrafa.serve import usual_count
 
 
 @contextmanager
@@ -33,6 +37,16 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
         process.communicate()
+
+
+def children_of(pid: int) -> list[int]:
+    """Processes that it has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            parent = stat.read_text().rpartition(")")[2].split()[1]
+            found += [int(stat.parent.name)] * (int(parent) == pid)
+    return found
 
 
 def ask(url: str) -> str:
@@ -77,6 +91,28 @@ def test_folder_without_a_crawl_is_refused(tmp_path: Path) -> None:
     done = run("serve", "--dir", str(tmp_path))
     assert done.returncode == 2
     assert "holds no crawl" in done.stderr
+
+
+def test_searching_process_that_is_killed_is_replaced_while_people_ask(tmp_path: Path) -> None:
+    folder = make_crawl(tmp_path / "crawl")
+    write(folder, row("net", "A net of rope"))
+    with serving(folder, "--log-level", "info", "--rate", "0") as (url, process):
+        assert process.stderr is not None
+        told = iter(process.stderr.readline, "")
+        for _ in range(usual_count()):
+            next(line for line in told if "a searching process is ready" in line)
+        before = set(children_of(process.pid))
+        os.kill(min(before), signal.SIGKILL)
+        with ThreadPoolExecutor(1) as reader:
+            lines = reader.submit(lambda: [next(told), next(told)])
+            while not lines.done():
+                assert "http://example.org/net" in ask(f"{url}search?q=rope")
+        assert "a searching process has ended code=-9" in lines.result()[0]
+        assert "a searching process is ready" in lines.result()[1]
+        after = set(children_of(process.pid))
+        assert len(after) == len(before) == usual_count()
+        assert before - after == {min(before)}
+        assert "http://example.org/net" in ask(f"{url}search?q=rope")
 
 
 @pytest.fixture(scope="module")

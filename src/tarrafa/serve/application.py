@@ -224,7 +224,7 @@ class _Desk:
         return _json(DESCRIPTION)
 
     async def opensearch(self, asked: Asked) -> Response:
-        words = self._words(asked.scope)
+        words = self._words(asked)
         text = self._pages.render("opensearch.xml", words, {"base": base_of(asked.scope)})
         return Response(text, media_type="application/opensearchdescription+xml")
 
@@ -273,7 +273,7 @@ class _Desk:
         return response
 
     def _message(self, asked: Asked, status: int, title: str, text: str, **values: object) -> Response:
-        words = self._words(asked.scope)
+        words = self._words(asked)
         path = asked.scope["path"]
         if path.startswith("/api/") or path == "/suggest":
             return _json({"error": {"status": int(status), "message": words.say(text, **values)}}, int(status))
@@ -281,7 +281,7 @@ class _Desk:
         return self._page(asked, "message.html", shown, int(status))
 
     def _page(self, asked: Asked, template: str, values: dict[str, Any], status: int = HTTPStatus.OK) -> Response:
-        words = self._words(asked.scope)
+        words = self._words(asked)
         wanted = asked.query_params.get("lang", "")
         given = {"query": "", **values, "lang": wanted if wanted == words.code else ""}
         other = {**dict(asked.query_params), "lang": "pt" if words.code == "en" else "en"}
@@ -289,8 +289,7 @@ class _Desk:
         text = self._pages.render(template, words, given)
         return HTMLResponse(text.encode("utf-8", "replace"), int(status), headers=_PRIVATE)
 
-    def _words(self, scope: Scope) -> Words:
-        asked = Asked(scope)
+    def _words(self, asked: Asked) -> Words:
         accepted = asked.headers.get("accept-language", "")
         return Words(choose(asked.query_params.get("lang", ""), accepted, self._site.language))
 

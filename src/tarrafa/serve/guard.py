@@ -5,7 +5,7 @@ It stands outside of the application, so that answers to errors pass it too.
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,15 +18,15 @@ OWN_POLICY = (
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-_SAFE: Mapping[str, str] = {
-    "content-security-policy": OWN_POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "x-dns-prefetch-control": "off",
-}
+_SAFE = (
+    (b"content-security-policy", OWN_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"x-dns-prefetch-control", b"off"),
+)
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +62,8 @@ class Guard:
 def _safely(send: Send) -> Callable[[Message], Awaitable[None]]:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = {name.lower() for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in _SAFE.items() if name.encode() not in given]
+            given = dict(message["headers"])  # their names are in small letters, by the rules of ASGI
+            more = [pair for pair in _SAFE if pair[0] not in given]
             message = {**message, "headers": [*message["headers"], *more]}
         await send(message)
 

@@ -233,8 +233,12 @@ class Words:
 
     code: str
 
+    def text(self, key: str) -> str:
+        """With its places, which `say` fills."""
+        return TEXTS[key][LANGUAGES.index(self.code)]
+
     def say(self, key: str, **values: object) -> str:
-        return TEXTS[key][LANGUAGES.index(self.code)].format(**values)
+        return self.text(key).format(**values)
 
     def number(self, value: float, digits: int = 0) -> str:
         thousands, point = _SEPARATORS[self.code]

@@ -79,7 +79,7 @@ SCHEMAS: dict[str, Any] = {
     "Results": _object(
         query=_TEXT,
         count={**_COUNT, "description": "documents that match, copies included"},
-        is_estimated={**_FLAG, "description": "the count is about right: very common words were not looked up"},
+        is_estimated={**_FLAG, "description": "the count is about right: not all documents were looked at"},
         seconds=_NUMBER,
         page=_COUNT,
         suggestion={"type": ["string", "null"], "description": "the question spelt as documents spell it"},

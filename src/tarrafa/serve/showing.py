@@ -2,17 +2,19 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import quote_plus, unquote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
 from tarrafa.crawl import Outcome
-from tarrafa.serve.languages import Words, known_codes
+from tarrafa.search import Request
+from tarrafa.serve.languages import LANGUAGES, Words, known_codes
+from tarrafa.serve.wording import SpeakingEnvironment
 from tarrafa.texts import cut, printable
 from tarrafa.units import rough_size
 from tarrafa.urls import host_of, path_of
@@ -38,25 +40,45 @@ class Pages:
     def __init__(self) -> None:
         self.assets = read_assets()
         mark = hashlib.sha256(b"".join(self.assets.values())).hexdigest()[:12]
-        self._environment = Environment(
-            loader=PackageLoader("tarrafa.serve"),
-            autoescape=select_autoescape(("html", "xml")),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.globals.update(
-            trail=trail,
-            with_query=with_query,
-            size=rough_size,
-            iso=iso,
-            asset_mark=mark,
-            codes=known_codes(),
-            outcomes=frozenset(Outcome),
-        )
+        self._environments = {code: _environment(Words(code), mark) for code in LANGUAGES}
 
     def render(self, template: str, words: Words, values: Mapping[str, Any]) -> str:
-        return self._environment.get_template(template).render(words=words, say=words.say, **values)
+        return self._environments[words.code].get_template(template).render(values)
+
+
+def _environment(words: Words, asset_mark: str) -> SpeakingEnvironment:
+    made = SpeakingEnvironment(
+        words,
+        loader=PackageLoader("tarrafa.serve"),
+        autoescape=select_autoescape(("html", "xml")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # They do not change while we run, and to look whether they did takes longer than much else.
+        auto_reload=False,
+    )
+    # Whatever is done to every result is a filter: a template calls a filter at once, a function by way of many checks.
+    made.filters.update(
+        trail=trail,
+        quoted=quote_plus,
+        size=rough_size,
+        iso=iso,
+        day=words.day,
+        moment=words.moment,
+        number=words.number,
+        language_name=words.language,
+    )
+    made.globals.update(
+        say=words.say,
+        spoken=words.code,
+        with_query=with_query,
+        parameters=parameters,
+        pages_addresses=pages_addresses,
+        asset_mark=asset_mark,
+        codes=known_codes(),
+        outcomes=frozenset(Outcome),
+    )
+    return made
 
 
 def trail(url: str) -> list[str]:
@@ -77,8 +99,32 @@ def _readable(part: str) -> str:
 
 def with_query(path: str, /, **values: object) -> str:
     """A path of ours with its parameters; those that are empty are left out."""
-    given = {name: "1" if value is True else str(value) for name, value in values.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    given = parameters(**values)
+    return f"{path}?{given}" if given else path
+
+
+def parameters(**values: object) -> str:
+    return urlencode({name: "1" if value is True else str(value) for name, value in values.items() if value})
+
+
+def pages_addresses(asked: Request, lang: str) -> Callable[[int], str]:
+    """From the number of a page of results to its address. What all of them share is written once."""
+    words = parameters(q=asked.text)
+    rest = parameters(
+        site=asked.site,
+        language=asked.language,
+        after=asked.after,
+        before=asked.before,
+        fresh=asked.fresh,
+        expand=asked.expand,
+        lang=lang,
+    )
+
+    def address(number: int) -> str:
+        page = f"page={number}" if number > 1 else ""
+        return "/search?" + "&".join(part for part in (words, page, rest) if part)
+
+    return address
 
 
 def iso(at: float) -> str:
