@@ -10,6 +10,7 @@ from indexes import index_folder, row, searched, urls, write
 from tarrafa.search import Request, Search
 from tarrafa.search import leading as leading_module
 from tarrafa.search import shard as shard_module
+from tarrafa.search import terms as terms_module
 from tarrafa.search.leading import estimated_count, following, rarity
 from tarrafa.search.remembering import Remembered
 from tarrafa.search.shard import Opened
@@ -73,6 +74,14 @@ def test_where_leading_words_find_too_few_all_words_look(tmp_path: Path) -> None
     search = searched(tmp_path, *common, *rare, row("both", "net sea", signature=999))
     found = search.search(Request("net sea -boat", per_site=0))
     assert (found.count, len(found.hits), found.is_estimated) == (41, 8, False)
+
+
+def test_other_form_of_common_word_is_found_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all write the word in one form: then one term looks for both."""
+    monkeypatch.setattr(terms_module, "_COMMON_DOCUMENTS", 100)
+    usual = [row(f"usual{number}", "net", signature=number + 1) for number in range(100)]
+    search = searched(tmp_path, *usual, row("other", "nets", signature=999))
+    assert [search.search(Request(text)).count for text in ("net", "nets", "+net", "net -nets")] == [101, 101, 101, 100]
 
 
 def test_next_page_and_same_question_again_go_on_from_what_is_remembered(tmp_path: Path) -> None:

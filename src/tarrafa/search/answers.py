@@ -61,7 +61,7 @@ class Hit:
 class Results:
     """`count` is how many documents match, copies included; `filters` are those that were understood.
 
-    Where very common words did not look for candidates, the count is an estimate.
+    Where very common words did not look for candidates, or not everywhere, the count may be an estimate.
     """
 
     hits: tuple[Hit, ...]

@@ -47,6 +47,7 @@ _COPIES_LIMIT = 20  # that a result lists
 _FLOOD_COPIES = 20  # so many copies among the candidates leave no room for others
 _ROUNDS_LIMIT = 3
 _WANTED_STEP = 100  # pages of so many results are worked out together
+_SAMPLED_MIN = 50  # a sample with fewer documents says too little of the others
 _ORDERS_LIMIT = 64  # questions that are remembered, at a quarter of a megabyte each
 _LIKE_TERMS = 2_000  # that a word may have meant
 _PREFIX_MAX_CHARS = 200
@@ -66,6 +67,13 @@ class _Ordered(NamedTuple):
     matches_count: int
     suggestion: str | None
 
+    def is_enough(self, results_count: int) -> bool:
+        """Whether there is no need to look at more: all was looked at, or a sample that has plenty."""
+        if not any(each.question.sample for each in self.found):
+            return True
+        candidates_count = sum(len(each.addresses) for each in self.found)
+        return len(self.groups) >= results_count and candidates_count >= _SAMPLED_MIN
+
 
 class Search:
     """Asked by any number of threads. What was committed after it was opened is seen after `refresh`."""
@@ -84,7 +92,7 @@ class Search:
         self._language = Language()
         self._opened: dict[Path, Opened] = {}
         self._shards: list[Shard] = []
-        self._orders: Remembered[Request, _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
+        self._orders: Remembered[tuple[Request, bool], _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
         self.refresh()
 
     @classmethod
@@ -121,25 +129,32 @@ class Search:
             page=request.page,
             suggestion=ordered.suggestion,
             filters=ordered.question.query.filters,
-            is_estimated=any(each.question.following for each in ordered.found[: len(ordered.shards)]),
+            is_estimated=any(each.is_estimated for each in ordered.found[: len(ordered.shards)]),
         )
 
     def _ordered(self, request: Request) -> _Ordered | None:
+        """Where a sample of the documents holds few results, or fewer than are asked for, all are looked at."""
+        ordered = self._remembered(request, is_thorough=False)
+        if ordered is None or ordered.is_enough(request.page * request.top):
+            return ordered
+        return self._remembered(request, is_thorough=True)
+
+    def _remembered(self, request: Request, is_thorough: bool) -> _Ordered | None:
         """Remembered without its page. What changes with time is worked out each time."""
         orders, wanted = self._orders, -(-request.page * request.top // _WANTED_STEP) * _WANTED_STEP
-        key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False)
+        key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False), is_thorough
         is_lasting = not request.fresh and not any(shard.has_ends for shard in self._shards)
         known = orders.get(key) if is_lasting else None
         if known is not None:
             return known
-        ordered = self._put_in_order(request, wanted)
+        ordered = self._put_in_order(request, wanted, is_thorough)
         if ordered is not None and is_lasting:
             orders.put(key, ordered)
         return ordered
 
-    def _put_in_order(self, request: Request, wanted: int) -> _Ordered | None:
+    def _put_in_order(self, request: Request, wanted: int, is_thorough: bool) -> _Ordered | None:
         shards = self._shards
-        question = self._question(request)
+        question = self._question(request)._replace(is_thorough=is_thorough)
         if not question.query.clauses and not question.query.filters:
             return None
         if request.expand:

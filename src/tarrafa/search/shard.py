@@ -9,6 +9,7 @@ import numpy as np
 import tantivy
 from tantivy import DocAddress, Occur, Query, Searcher
 
+from tarrafa.search.bounding import Bounds
 from tarrafa.search.compiling import Compiler, Question
 from tarrafa.search.index import (
     DATED,
@@ -24,7 +25,9 @@ from tarrafa.search.index import (
     open_index,
 )
 from tarrafa.search.leading import estimated_count
+from tarrafa.search.query import Clause, Kind
 from tarrafa.search.ranking import CANDIDATES_LIMIT, F64, U64, Candidates
+from tarrafa.search.terms import Terms
 from tarrafa.search.words import Language
 
 
@@ -49,6 +52,7 @@ class Found(NamedTuple):
     candidates: Candidates
     addresses: list[DocAddress]
     matches_count: int
+    is_estimated: bool
     question: Question
 
 
@@ -58,16 +62,18 @@ class Shard:
     def __init__(self, index: tantivy.Index, language: Language, number: int) -> None:
         self._searcher: Searcher = index.searcher()
         self._schema = index.schema
-        self._compiler = Compiler(self._schema, self._searcher, language)
+        self._terms = Terms(self._searcher, language)
+        self._compiler = Compiler(self._schema, self._terms)
+        self._bounds = Bounds(self._terms)
         self._number = number
         self.documents_count = self._searcher.num_docs
         self.has_ends = self._compiler.has_ends  # whether some pages will be found no more at a certain moment
 
     def candidates(self, question: Question, excluded_signatures: list[int]) -> Found:
         """Words that follow look for candidates too if the others do not find as many as there may be."""
-        led = self._compiler.led(question)
-        found = self._candidates(led, excluded_signatures)
-        if led.following and len(found.addresses) < CANDIDATES_LIMIT:
+        bounded = self._bounds.bounded(question)
+        found = self._candidates(bounded, excluded_signatures)
+        if bounded.following and len(found.addresses) < CANDIDATES_LIMIT:
             return self._candidates(question, excluded_signatures)
         return found
 
@@ -87,17 +93,25 @@ class Shard:
             site=np.array(self._values(SITE, addresses), np.uint64),
             dated=np.array(self._values(DATED, addresses), np.int64),
         )
-        return Found(found, addresses, self._count(question, answer.count), question)
+        matches_count, is_estimated = self._count(question, answer.count, excluded_signatures)
+        return Found(found, addresses, matches_count, is_estimated, question)
 
     def _values(self, field: str, addresses: list[DocAddress]) -> list[Any]:
         return list(self._searcher.fast_field_values(field, addresses))
 
-    def _count(self, question: Question, found: int) -> int:
-        """Documents that have only words that follow were not looked at; how many they are is estimated."""
-        if not question.following:
-            return found
-        counts = [self._compiler.documents_with(word, question.language) for word in sorted(question.following)]
-        return estimated_count(found, counts, self.documents_count)
+    def _count(self, question: Question, found: int, excluded_signatures: list[int]) -> tuple[int, bool]:
+        """How many match, and whether that is estimated: not all that may match were looked at."""
+        if question.following:
+            clauses = [Clause(Kind.WORD, (word,)) for word in sorted(question.following)]
+            counts = [self._terms.documents_with(clause, question.language) for clause in clauses]
+            return estimated_count(found, counts, self.documents_count), True
+        if question.sample is None:
+            return found, False
+        if question.is_cheap_to_count:
+            matching = self._compiler.matching(question._replace(sample=None), excluded_signatures)
+            answer: Any = self._searcher.search(matching, 1, count=True)
+            return answer.count, False
+        return max(found, min(self.documents_count, round(found / question.sample.seen))), True
 
     def beside(self, question: Question, fingerprints: U64) -> F64:
         """What nearness, and words that follow, add to the score of each of these documents."""
