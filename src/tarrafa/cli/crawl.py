@@ -18,7 +18,7 @@ from tarrafa.cli.live import Live, summary
 from tarrafa.configuration import Configuration, require_contact, to_toml
 from tarrafa.crawl import Agent, CrawlFolder, Ending, Limits, Progress
 from tarrafa.errors import InputError
-from tarrafa.memory import collect_seldom, keep_freed_memory
+from tarrafa.memory import collect_seldom
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.units import parse_duration
 from tarrafa.urls import host_name
@@ -152,7 +152,6 @@ def _crawl_held(
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
     folder.keep_configuration(to_toml(configuration))
     collect_seldom()
-    keep_freed_memory()
 
     def report(progress: Progress) -> None:
         folder.write_status(progress.told())

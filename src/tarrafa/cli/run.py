@@ -14,6 +14,7 @@ import typer
 from tarrafa import __version__
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
+from tarrafa.memory import take_large_pages
 from tarrafa.texts import printable
 
 # In the order of the help. Each is a module of that name beside this one.
@@ -47,6 +48,7 @@ EXAMPLES = [
 ]
 
 INTERRUPTED = 130
+_LARGE = frozenset({"crawl", "index"})  # commands that look here and there in much memory
 
 # Whichever click typer brings, its own or the package: a BadParameter is a UsageError is a ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
@@ -106,6 +108,9 @@ def _group(name: str, module: Any) -> typer.Typer:
 def main() -> NoReturn:
     # Nothing of ours multiplies matrices: the threads that numpy would start for that only cost, waiting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not _LARGE.isdisjoint(sys.argv[1:]):
+        # Before anything is imported that starts a thread. A word that only looks like one of these costs nothing.
+        take_large_pages()
     sys.exit(run(sys.argv[1:]))
 
 

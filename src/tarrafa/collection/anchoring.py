@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER
 from tarrafa.keep.added import rows_added
 from tarrafa.rank import U64, Ranks, fingerprints_of
-from tarrafa.search.writer import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
+from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
 from tarrafa.urls import fingerprint
 
 I64 = NDArray[np.int64]

@@ -30,11 +30,11 @@ from tarrafa.rank import Ranks
 from tarrafa.search import COLUMNS, Writer
 
 INDEX_FOLDER = "index"
-COMMIT_ROWS = 50_000
+COMMIT_ROWS = 150_000
 COMMIT_SECONDS = 10.0  # of a long run, so that the first pages are found before the last are read
-_COMMIT_MAX_SECONDS = 60.0  # later in it: each commit leaves a part of the index, and parts must be joined
+_COMMIT_MAX_SECONDS = 120.0  # later in it: each commit leaves a part of the index, and parts must be joined
 LOOK_SECONDS = 2.0  # between two looks for new rows beside a crawl
-_BATCH_ROWS = 4_000  # the more, the fewer words are looked up twice
+_BATCH_ROWS = 5_000  # the more, the fewer words are looked up twice
 _CLOCK = SystemClock()
 
 # Called now and then with the rows that are indexed, and the rows that there are.

@@ -5,15 +5,17 @@ and results in order, with a piece of each text.
 
 The life of a document here:
 
-1. `writer` takes its row. `words` splits its texts and gives each word its two forms; `index` says which fields there
-   are. A later row of the same URL replaces it, or removes it.
+1. `writer` takes its row. `fields` reads it, `words` splits its texts and gives each word its two forms; `index` says
+   which fields there are. A later row of the same URL replaces it, or removes it.
 2. A commit makes it found, in this process and in others.
 
 The life of a question:
 
-1. `query` says what it means, whatever was typed. `compiling` turns that into what tantivy is asked.
-2. `shard` asks one index, `search` all of them; the best thousand are candidates. In a large index `leading` says which
-   words look for them. What was found for the last questions is remembered (`remembering`).
+1. `query` says what it means, whatever was typed. `terms` finds its words in the fields of the index; `compiling` turns
+   that into what tantivy is asked.
+2. `shard` asks one index, `search` all of them; the best thousand are candidates. In a large index `bounding` keeps the
+   work within bounds: `leading` says which words look for candidates, `sampling` which documents are looked at where
+   very many have all that is required. What was found for the last questions is remembered (`remembering`).
 3. `ranking` puts these in order by words, nearness, anchors and links, folds copies and spreads sites. `expansion` adds
    words of the best results, and `semantic` raises what means the like, if that is asked for; `spelling` finds what
    was meant by a word that nobody writes.
@@ -24,12 +26,13 @@ showing results to people.
 """
 
 from tarrafa.search.answers import TOP_MAX, Hit, Request, Results
+from tarrafa.search.fields import COLUMNS
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, parse
 from tarrafa.search.ranking import RankColumns, RankSource
 from tarrafa.search.search import Search
 from tarrafa.search.semantic import Meaning, Passage, has_meaning
 from tarrafa.search.snippets import Piece, mark_all
-from tarrafa.search.writer import COLUMNS, AnchorSource, Writer
+from tarrafa.search.writer import AnchorSource, Writer
 
 __all__ = [
     "COLUMNS",

@@ -11,8 +11,7 @@ to be shown any more is removed. One that failed, or has not changed, stays as i
 """
 
 import json
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,18 @@ from tarrafa.clock import Clock, SystemClock
 from tarrafa.disk import Hold, remove_unfinished, translated, whole_file
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.anchored import I64, U64, UNKNOWN, AnchorSums, anchor_sum
+from tarrafa.search.fields import (
+    LEFT_OUTCOMES,
+    Lowered,
+    Row,
+    dated,
+    facts,
+    is_shown,
+    kept_of,
+    lowered_row,
+    rows_of,
+    site_key,
+)
 from tarrafa.search.index import (
     ADDRESS,
     ANCHORS,
@@ -33,7 +44,6 @@ from tarrafa.search.index import (
     FORMAT,
     HEADINGS,
     KEPT,
-    KEPT_MARK,
     SIGNATURE,
     SITE,
     STEMS,
@@ -43,26 +53,17 @@ from tarrafa.search.index import (
     make_schema,
     open_index,
 )
-from tarrafa.search.until import is_over, over_pattern, until_facts
+from tarrafa.search.until import over_pattern
 from tarrafa.search.words import Language, lowered
-from tarrafa.urls import fingerprint, host_name
+from tarrafa.urls import fingerprint
 
-COLUMNS = (
-    *("url", "host", "site", "fetched_at", "outcome", "media_type", "language", "title", "description"),
-    *("headings", "text", "canonical", "published_at", "modified_at", "signature", "directives"),
-)
-TEXT_KEPT_CHARS = 10_000  # of a text, to show pieces of
-ADDED_OUTCOME = "fetched"
-LEFT_OUTCOMES = ("failed", "unchanged", "refused")
 _ANCHOR_TEXTS = 20
 _ANCHOR_ROWS = 10_000  # whose anchors are asked for at once
-_TITLE_WITHIN_CHARS = 500  # of a text that shows its title
-_HEAP_BYTES = 250_000_000  # that documents take in memory before they become a part of the index
+_HEAP_BYTES = 600_000_000  # that documents may take in memory before they become a part of the index
 _MARK = "mark.json"
 _HELD = "held-by"
 _CLOCK = SystemClock()
 
-Row = dict[str, Any]
 AnchorSource = Callable[[U64], Sequence[Sequence[tuple[str, int]]]]
 
 
@@ -71,15 +72,6 @@ class _Mark(NamedTuple):
 
     rows: int = 0
     anchors: str = ""
-
-
-class _Lowered(NamedTuple):
-    """The texts of a row whose words are indexed."""
-
-    title: str
-    headings: str
-    anchors: str
-    shown: list[str]  # title, description and text, those that there are
 
 
 class Writer:
@@ -118,7 +110,7 @@ class Writer:
             raise WorkError(f"{self._folder} cannot be written: {error}") from error
 
     def apply(self, batch: pa.RecordBatch) -> None:
-        """The rows that follow those applied so far, with at least `COLUMNS`. Found after the next commit."""
+        """The rows that follow those applied so far, with at least `fields.COLUMNS`. Found after the next commit."""
         self._sums.append(self._put(batch))
         self.rows_count += batch.num_rows
 
@@ -130,12 +122,12 @@ class Writer:
         """The sums of the anchors with which each row was put in."""
         sums, now = np.zeros(batch.num_rows, np.uint64), self._clock.now()
         last = {
-            row["url"]: (place, row) for place, row in enumerate(_rows(batch)) if row["outcome"] not in LEFT_OUTCOMES
+            row["url"]: (place, row) for place, row in enumerate(rows_of(batch)) if row["outcome"] not in LEFT_OUTCOMES
         }
         keys = [fingerprint(url) for url in last]
         if keys:
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, FINGERPRINT, keys))
-        kept = [(key, *each) for key, each in zip(keys, last.values(), strict=True) if _is_shown(each[1], now)]
+        kept = [(key, *each) for key, each in zip(keys, last.values(), strict=True) if is_shown(each[1], now)]
         anchors = self._anchor_texts(np.array([key for key, _, _ in kept], np.uint64))
         self._add([(key, row) for key, _, row in kept], anchors)
         sums[[place for _, place, _ in kept]] = list(map(anchor_sum, anchors))
@@ -147,22 +139,22 @@ class Writer:
         return [" ".join(text for text, _ in texts[:_ANCHOR_TEXTS]) for texts in self.anchors(keys)]
 
     def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str]) -> None:
-        lows = [_lowered(row, text) for (_, row), text in zip(kept, anchors, strict=True)]
-        texts = [(row["language"], text) for (_, row), low in zip(kept, lows, strict=True) for text in _stemmed(low)]
+        lows = [lowered_row(row, text) for (_, row), text in zip(kept, anchors, strict=True)]
+        texts = [(row["language"], text) for (_, row), low in zip(kept, lows, strict=True) for text in low.stemmed()]
         stems = iter(self._language.stemmed(texts))
         for (key, row), low in zip(kept, lows, strict=True):
-            fields = self._fields(key, row, low, [next(stems) for _ in _stemmed(low)])
+            fields = self._fields(key, row, low, [next(stems) for _ in low.stemmed()])
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
-    def _fields(self, key: int, row: Row, low: _Lowered, stems: list[str]) -> Row:
+    def _fields(self, key: int, row: Row, low: Lowered, stems: list[str]) -> Row:
         fold = self._language.fold
         titles, headings, anchors, *shown = stems
         return {
             FINGERPRINT: key,
             SIGNATURE: row["signature"],
-            SITE: fingerprint(row["site"]),
-            DATED: _seconds(row["published_at"] or row["modified_at"] or row["fetched_at"]),
-            FACTS: _facts(row),
+            SITE: site_key(row["site"]),
+            DATED: dated(row),
+            FACTS: facts(row),
             WORDS: [fold(text) for text in low.shown],
             STEMS: shown,
             TITLE: fold(low.title),
@@ -170,7 +162,7 @@ class Writer:
             HEADINGS: headings,
             ANCHORS: anchors,
             ADDRESS: fold(lowered(row["url"])),
-            KEPT: _kept(row),
+            KEPT: kept_of(row),
         }
 
     def expect_anchors(self, rows: I64, keys: U64) -> I64:
@@ -241,60 +233,3 @@ def _read_mark(folder: Path) -> _Mark:
 def _write_mark(folder: Path, mark: _Mark) -> None:
     with whole_file(folder / _MARK) as file:
         file.write(json.dumps({"format": FORMAT, **mark._asdict()}).encode())
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    columns = [_plain(batch.column(name)).to_pylist() for name in COLUMNS]
-    return (dict(zip(COLUMNS, values, strict=True)) for values in zip(*columns, strict=True))
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Without a dictionary; one value at a time it would be slow."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def _is_shown(row: Row, now: float) -> bool:
-    is_fetched = row["outcome"] == ADDED_OUTCOME and "noindex" not in row["directives"]
-    return is_fetched and bool(row["title"] or row["text"]) and not is_over(row["directives"], now)
-
-
-def _lowered(row: Row, anchors: str) -> _Lowered:
-    title = lowered(row["title"])
-    shown = ["" if _begins_with_title(row) else title, lowered(row["description"]), lowered(row["text"])]
-    return _Lowered(title, lowered(" ".join(row["headings"])), lowered(anchors), [text for text in shown if text])
-
-
-def _stemmed(low: _Lowered) -> list[str]:
-    """The texts that are indexed as stems, in the order in which `_fields` takes these."""
-    return [low.title, low.headings, low.anchors, *low.shown]
-
-
-def _begins_with_title(row: Row) -> bool:
-    """Most pages show their title as the first heading; counted twice, it would outweigh what short pages say."""
-    return bool(row["title"]) and row["title"] in row["text"][: _TITLE_WITHIN_CHARS + len(row["title"])]
-
-
-def _seconds(moment: Any) -> int:
-    return int(moment.timestamp())
-
-
-def _facts(row: Row) -> list[str]:
-    media_type = row["media_type"]
-    host, name = row["host"], host_name(row["url"])
-    found = [f"site:{row['site']}", f"host:{host}", f"host:{name}", f"host:{host.partition('//')[2]}"]
-    found += [f"lang:{row['language']}", f"type:{media_type}", f"type:{media_type.rpartition('/')[2]}"]
-    found += until_facts(row["directives"])
-    return list(dict.fromkeys(found))
-
-
-def _kept(row: Row) -> bytes:
-    """What a result shows; `shard.Kept` reads it. Composed, as words are, so that words are found in it."""
-    published = "" if row["published_at"] is None else str(_seconds(row["published_at"]))
-    values = [
-        *(row["url"], row["title"], row["site"], row["host"], row["language"], row["canonical"]),
-        *(str(_seconds(row["fetched_at"])), published, row["description"]),
-    ]
-    # Only the text, which is last, may hold the mark that parts them.
-    parted = [value.replace(KEPT_MARK, " ") for value in values]
-    text = KEPT_MARK.join([*parted, row["text"][:TEXT_KEPT_CHARS]])
-    return unicodedata.normalize("NFC", text).encode(errors="replace")
