@@ -1,4 +1,4 @@
-"""Memory that is used again and again, as a repository's cycles use it.
+"""Memory that is used again and again, as a repository's cycles use it, and memory that is looked at here and there.
 
 By default large pieces of memory go back to the system as soon as they are freed, and the next piece comes as pages
 that the system must first clear, one fault for every 4 KB. A cycle of a million URLs frees and takes a gigabyte; on a
