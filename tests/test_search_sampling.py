@@ -11,7 +11,6 @@ from indexes import row, searched
 from tarrafa.search import Request, Search
 from tarrafa.search import bounding as bounding_module
 from tarrafa.search import sampling as sampling_module
-from tarrafa.search import search as search_module
 from tarrafa.search import shard as shard_module
 from tarrafa.search.sampling import CALLED_BY_ONE, Called, Size, make_sample
 
@@ -71,7 +70,6 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bounding_module, name, Size(320, 80, 10, enough))
     monkeypatch.setattr(sampling_module, "CALLED_BY_ONE", 10)
     monkeypatch.setattr(shard_module, "CANDIDATES_LIMIT", 20)
-    monkeypatch.setattr(search_module, "_SAMPLED_MIN", 10)
 
 
 def asked(folder: Path, text: str) -> tuple[list[str], int, bool]:

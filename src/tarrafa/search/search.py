@@ -47,7 +47,6 @@ _COPIES_LIMIT = 20  # that a result lists
 _FLOOD_COPIES = 20  # so many copies among the candidates leave no room for others
 _ROUNDS_LIMIT = 3
 _WANTED_STEP = 100  # pages of so many results are worked out together
-_SAMPLED_MIN = 50  # a sample with fewer documents says too little of the others
 _ORDERS_LIMIT = 64  # questions that are remembered, at a quarter of a megabyte each
 _LIKE_TERMS = 2_000  # that a word may have meant
 _PREFIX_MAX_CHARS = 200
@@ -68,11 +67,8 @@ class _Ordered(NamedTuple):
     suggestion: str | None
 
     def is_enough(self, results_count: int) -> bool:
-        """Whether there is no need to look at more: all was looked at, or a sample that has plenty."""
-        if not any(each.question.sample for each in self.found):
-            return True
-        candidates_count = sum(len(each.addresses) for each in self.found)
-        return len(self.groups) >= results_count and candidates_count >= _SAMPLED_MIN
+        """Whether there is no need to look at more: all was looked at, or a sample that has them."""
+        return len(self.groups) >= results_count or not any(each.question.sample for each in self.found)
 
 
 class Search:
@@ -133,7 +129,7 @@ class Search:
         )
 
     def _ordered(self, request: Request) -> _Ordered | None:
-        """Where a sample of the documents holds few results, or fewer than are asked for, all are looked at."""
+        """Where a sample of the documents holds fewer results than are asked for, all are looked at."""
         ordered = self._remembered(request, is_thorough=False)
         if ordered is None or ordered.is_enough(request.page * request.top):
             return ordered
