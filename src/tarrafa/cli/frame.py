@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from tarrafa import logs
 from tarrafa.configuration import KEYS, Configuration, Key, load
 from tarrafa.configuration.kinds import Duration, Size, Switch
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tarrafa.crawl import CrawlFolder
 
 # What the help shows as the value of an option that takes none; typer's own choice is "<bool>".
@@ -86,12 +86,17 @@ def crawl_of(context: typer.Context, directory: Path) -> "tuple[CrawlFolder, Con
 
 
 def examples(lines: Sequence[tuple[str, str]]) -> str:
-    """The end of a command's help: what to type, and what it does. An empty line keeps typer from joining lines."""
-    return "\n\n".join(["Examples:", *(f"[bold]{escape(command)}[/bold]  {escape(text)}" for command, text in lines)])
+    """The end of a command's help: what to type, and what it does. An empty line keeps typer from joining lines.
+
+    No line may hold a square bracket, which would be taken for markup.
+    """
+    return "\n\n".join(["Examples:", *(f"[bold]{command}[/bold]  {text}" for command, text in lines)])
 
 
-def console() -> Console:
+def console() -> "Console":
     """For tables: plain text only, so that nothing from outside is taken for markup."""
+    from rich.console import Console  # not every command shows a table, and a crawl's start does not wait for this
+
     plain = Console(markup=False, highlight=False, emoji=False)
     return plain if plain.is_terminal else Console(markup=False, highlight=False, emoji=False, width=_PIPE_WIDTH)
 

@@ -1,18 +1,19 @@
 """How a crawl is shown while it runs, and at its end."""
 
+import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
-from rich.console import Console, Group
-from rich.live import Live as RichLive
-from rich.table import Table
-from rich.text import Text
 
 from tarrafa.crawl import Ending, Progress
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration, rough_size
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live as RichLive
 
 _LINE_EVERY_SECONDS = 10.0
 
@@ -30,12 +31,9 @@ class Live:
     """In a terminal a table that changes; elsewhere a line now and then. Both on standard error."""
 
     def __init__(self, is_quiet: bool = False) -> None:
-        self._console = Console(stderr=True, markup=False, highlight=False, emoji=False)
         self._shown_at = float("-inf")
         self._is_quiet = is_quiet
-        self._live: RichLive | None = None
-        if self._console.is_terminal and not is_quiet:
-            self._live = RichLive(console=self._console, transient=True, auto_refresh=False)
+        self._live = _rich_live() if sys.stderr.isatty() and not is_quiet else None
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -56,6 +54,15 @@ class Live:
             typer.echo(line(progress), err=True)
 
 
+def _rich_live() -> "RichLive":
+    # Loaded where there is a terminal: a crawl without one starts the sooner.
+    from rich.console import Console
+    from rich.live import Live as RichLive
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    return RichLive(console=console, transient=True, auto_refresh=False)
+
+
 def line(progress: Progress) -> str:
     return (
         f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, "
@@ -65,7 +72,11 @@ def line(progress: Progress) -> str:
     )
 
 
-def _table(progress: Progress) -> Group:
+def _table(progress: Progress) -> "Group":
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, show_header=False, pad_edge=False)
     left = "" if progress.left_seconds is None else f", {rough_duration(progress.left_seconds)} left"
     rows: list[tuple[str, Any]] = [

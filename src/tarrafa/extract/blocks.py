@@ -6,6 +6,7 @@ block belongs to it unless it stands beside it (in a menu, a foot, a form) or co
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 _RUN = re.compile("  ")
 # White space other than the usual one, as `str.split` has it.
@@ -33,29 +34,28 @@ class Blocks:
         # them away.
         self.pieces: list[str] = []
         self.anchor_chars = 0
-        self._main: list[str] = []
-        self._main_anchor_chars: list[int] = []
-        self._beside: list[str] = []
-        self.is_beside = False
+        self._main = _Ended([], [])
+        self._beside = _Ended([], [])
+        self.ended = self._main
+
+    @property
+    def is_beside(self) -> bool:
+        return self.ended is self._beside
 
     def step_aside(self) -> None:
         self.end()
-        self.is_beside = True
+        self.ended = self._beside
 
     def step_back(self) -> None:
         self.end()
-        self.is_beside = False
+        self.ended = self._main
 
     def end(self) -> None:
         """What comes now is another block. It may be that nothing came since the last."""
         if self.pieces:
-            text = "".join(self.pieces)
+            self.ended.texts.append("".join(self.pieces))
+            self.ended.anchor_chars.append(self.anchor_chars)
             self.pieces.clear()
-            if self.is_beside:
-                self._beside.append(text)
-            else:
-                self._main.append(text)
-                self._main_anchor_chars.append(self.anchor_chars)
         self.anchor_chars = 0
 
     def joined(self) -> tuple[str, str]:
@@ -63,8 +63,15 @@ class Blocks:
         self.end()
         main: list[str] = []
         rest: list[str] = []
-        for text, anchor_chars in zip(all_collapsed(self._main), self._main_anchor_chars, strict=True):
+        for text, anchor_chars in zip(all_collapsed(self._main.texts), self._main.anchor_chars, strict=True):
             if text:
                 (main if anchor_chars * 2 <= len(text) else rest).append(text)
-        rest += filter(None, all_collapsed(self._beside))
+        rest += filter(None, all_collapsed(self._beside.texts))
         return "\n".join(main), "\n".join(rest)
+
+
+class _Ended(NamedTuple):
+    """Blocks that have ended: their texts, and how many characters of each are anchors."""
+
+    texts: list[str]
+    anchor_chars: list[int]

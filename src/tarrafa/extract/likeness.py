@@ -31,7 +31,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
 
-_Units = npt.NDArray[np.uint16]
+# Of UTF-16; as bytes where none is larger than that.
+_Units = npt.NDArray[np.uint16] | npt.NDArray[np.uint8]
 _Hashes = npt.NDArray[np.uint64]
 
 
@@ -42,24 +43,34 @@ def likeness(main: str, rest: str) -> tuple[int, int]:
     return signature, similarity(both[:main_units]) or similarity(both)
 
 
-def fold(text: str) -> _Units:
+def fold(text: str) -> npt.NDArray[np.uint16]:
     """The text in units of UTF-16, each word followed by one space."""
-    return _folded_in_turn(text, "")[0]
+    return _folded_in_turn(text, "")[0].astype(np.uint16)
 
 
 def _folded_in_turn(main: str, rest: str) -> tuple[_Units, int]:
     """One text folded, then the other; and how many units the first became."""
-    both = f" {main} {rest} ".encode(_UTF_16, "replace")
-    end = (len(both) - len(f"{rest} ".encode(_UTF_16, "replace"))) // 2
-    folded = _folding().take(np.frombuffer(both, np.uint16))
-    if np.count_nonzero(folded) < len(folded):
-        is_something = folded != 0
-        end = int(np.count_nonzero(is_something[:end]))
-        folded = folded[is_something]
+    both = f" {main} {rest} "
+    folded: _Units
+    try:
+        # Most texts of the west, by a table that is always at hand.
+        folded = np.frombuffer(both.encode("latin-1").translate(_latin_folding()), np.uint8)
+        end = len(both) - len(rest) - 1
+    except UnicodeEncodeError:
+        folded, end = _folded_wide(both, rest)
     is_word = folded != _SPACE
     # Of each run of spaces the one that follows a word; the very first follows none.
     keep = is_word[1:] | is_word[:-1]
     return folded[1:][keep], int(np.count_nonzero(keep[: end - 1]))
+
+
+def _folded_wide(both: str, rest: str) -> tuple[_Units, int]:
+    """What the texts become, whatever is in them, and where the first of them ends."""
+    units = both.encode(_UTF_16, "replace")
+    end = (len(units) - len(f"{rest} ".encode(_UTF_16, "replace"))) // 2
+    folded = _folding().take(np.frombuffer(units, np.uint16))
+    is_something = folded != 0
+    return folded[is_something], int(np.count_nonzero(is_something[:end]))
 
 
 def similarity(folded: _Units) -> int:
@@ -108,7 +119,13 @@ def _powers() -> tuple[_Hashes, _Hashes]:
 
 
 @lru_cache(maxsize=1)
-def _folding() -> _Units:
+def _latin_folding() -> bytes:
+    """What each of the first 256 units becomes. None of them becomes nothing, or more than a byte holds."""
+    return bytes(_folded(chr(unit)) for unit in range(256))
+
+
+@lru_cache(maxsize=1)
+def _folding() -> npt.NDArray[np.uint16]:
     """What each unit of UTF-16 becomes: a letter without accent in lower case, itself, a space, or 0 for nothing."""
     table = np.arange(1 << 16, dtype=np.uint16)
     for first, end in _CHANGING:
@@ -124,7 +141,7 @@ def _folded(char: str) -> int:
         return 0
     if category[0] not in "LNCM" or category == "Cc":
         return _SPACE
-    parts = known.normalize("NFD", char)
+    parts = known.normalize("NFD", char) if known.decomposition(char) else char
     plain = parts[0] if all(known.category(mark) == "Mn" for mark in parts[1:]) else char
     lower = plain.lower() if category[0] == "L" else plain
     return ord(lower) if len(lower) == 1 and ord(lower) < 1 << 16 else ord(char)

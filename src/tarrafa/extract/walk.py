@@ -48,17 +48,23 @@ class Walk:
             self._visit(parser.root)
 
     def _visit(self, top: LexborNode) -> None:
-        acts, text, breaks, blocks, _ = self._tags
-        pieces, end, inline = self.blocks.pieces, self.blocks.end, self._inline
+        acts, text, breaks, block_tags, _ = self._tags
+        blocks, inline = self.blocks, self._inline
+        pieces, (ended_texts, ended_anchor_chars) = blocks.pieces, blocks.ended
         for node in top.traverse(include_text=True, skip_empty=True):
             number = node.tag_id
             if number == text:
                 # Where a block has just begun, what stood before is in another one anyway.
-                if pieces and (before := node.prev) is not None and before.tag_id in blocks:
-                    end()
+                if pieces and (before := node.prev) is not None and before.tag_id in block_tags:
+                    blocks.end()
                 pieces.append(node.text_content or "")
             elif number in breaks:
-                end()
+                # As `blocks.end` does; there are so many of them that the call would be felt.
+                if pieces:
+                    ended_texts.append("".join(pieces))
+                    ended_anchor_chars.append(blocks.anchor_chars)
+                    pieces.clear()
+                blocks.anchor_chars = 0
             elif number in acts:
                 acts[number](self, node)
             elif pieces:
