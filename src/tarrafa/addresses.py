@@ -4,6 +4,7 @@ A crawler is led by what strangers write, so it must know the addresses that str
 machine, its neighbours, the metadata service of its cloud.
 """
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 # All that was ever given out for the internet (RFC 4291); whatever lies outside is local or reserved.
@@ -12,6 +13,7 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 
 
+@lru_cache(maxsize=1 << 14)
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """An address literal, also in the brackets that a URL puts around IPv6; `None` for a name."""
     try:

@@ -45,6 +45,9 @@ class Host:
     reason: str = ""
     asides: int = 0  # times in a row that it was set aside
 
+    def copy(self) -> "Host":
+        return Host(*_values(self))
+
 
 class Checkpoint(NamedTuple):
     number: int

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -156,7 +155,7 @@ class Rounds:
             raise WorkError("a page could not be gathered, so nothing is saved; the archive has it for the next start")
         gathered, self.gathering = self.gathering, Gathering()
         # The loop goes on changing the facts about hosts.
-        gathered.hosts = {name: replace(host) for name, host in gathered.hosts.items()}
+        gathered.hosts = {name: host.copy() for name, host in gathered.hosts.items()}
         self._totals = Totals(self._totals + gathered.counts)
         end, make_durable = self._archive.begin_sync()
         await self._in_thread(lambda: self._keeper.save(gathered, end, make_durable))

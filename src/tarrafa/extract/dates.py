@@ -39,9 +39,9 @@ def _full_year(year: str) -> int:
 
 
 def _seconds(year: int, month: int, day: int, clock: tuple[str | None, ...], zone: str) -> float | None:
-    hour, minute, second = (int(part or 0) for part in clock)
     if year not in _YEARS:
         return None
+    hour, minute, second = [int(part or 0) for part in clock]
     try:
         # A leap second is taken for the one before it.
         return datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone)).timestamp()
@@ -54,5 +54,5 @@ def _zone(text: str) -> timezone:
         digits = text[1:].replace(":", "").ljust(4, "0")
         away = timedelta(hours=int(digits[:2]) % 24, minutes=int(digits[2:]) % 60)
         return timezone(-away if text[0] == "-" else away)
-    hours = _ZONE_HOURS.get(text.lower())
+    hours = _ZONE_HOURS.get(text.lower()) if text else None
     return UTC if hours is None else timezone(timedelta(hours=hours))

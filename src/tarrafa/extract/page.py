@@ -94,7 +94,7 @@ def _links(hrefs: list[Href], base: Base, first: int = 0) -> tuple[Link, ...]:
     addresses, texts, rels, kinds = zip(*leading, strict=True)
     targets = map(target_of.__getitem__, addresses)
     brief = [text[: bounds.ANCHOR_CHARS] for text in all_collapsed(texts)]
-    tidy = map(tidy_rel, rels) if any(rels) else rels
+    tidy = map({rel: tidy_rel(rel) for rel in set(rels)}.__getitem__, rels)
     return tuple(map(_NEW_LINK, zip(targets, brief, tidy, kinds, count(first), strict=False)))
 
 

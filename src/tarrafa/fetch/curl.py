@@ -1,7 +1,6 @@
 """Pages over libcurl, hundreds at once."""
 
 import logging
-from functools import lru_cache
 from pathlib import Path
 
 import pycurl
@@ -158,7 +157,6 @@ class CurlTransport:
             handle.close()
 
 
-@lru_cache(maxsize=16_384)
 def _literal(name: str) -> str:
     """The address that a name is, if it is one."""
     address = parse_address(name)

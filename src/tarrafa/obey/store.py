@@ -8,6 +8,8 @@ import zlib
 from collections import OrderedDict
 from pathlib import Path
 
+from isal import isal_zlib
+
 from tarrafa.database import Database
 from tarrafa.errors import DamagedError
 from tarrafa.obey.permission import Basis, Permission, RobotsAnswer, permission_of
@@ -78,7 +80,7 @@ class RobotsStore:
 
     def put(self, answer: RobotsAnswer) -> Permission:
         self._unasked.discard(answer.host)
-        packed = None if answer.body is None else zlib.compress(answer.body)
+        packed = None if answer.body is None else isal_zlib.compress(answer.body)
         moments = (answer.fetched_at, answer.expires_at, answer.failing_since)
         self._database.write(_PUT, (answer.host, answer.basis, answer.reason, answer.status, *moments, packed))
         return self._keep(answer)
