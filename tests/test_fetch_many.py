@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
@@ -92,6 +94,26 @@ def test_idle_connections_are_bounded(run: Run) -> None:
             assert door.connection_count == 10
 
     run(story())
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted_count", "expected"),
+    [
+        ((64, 3_000), 1_000, "1000 2000"),  # raised as far as needed
+        ((64, 400), 1_000, "200 400"),  # raised as far as allowed, and half of it is used
+        ((2_500, 3_000), 1_000, "1000 2500"),  # nothing to raise
+    ],
+)
+def test_as_many_connections_are_kept_as_the_system_lets_us(
+    limits: tuple[int, int], wanted_count: int, expected: str
+) -> None:
+    told = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, {limits}); "
+        f"from tarrafa.fetch.kept import keepable; "
+        f"print(keepable({wanted_count}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == expected
 
 
 def test_connection_that_the_host_closed_meanwhile_is_replaced(run: Run) -> None:

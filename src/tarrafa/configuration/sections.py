@@ -101,7 +101,7 @@ class Fetch:
     )
     insecure: bool = _key(Switch(), False, "accept broken certificates, and record with the page what is wrong")
     proxy: str = _key(Text(500), "none", "http://name:port of a proxy that fetches for us, or none")
-    idle_connections: int = _key(Whole(1, 100_000), 500, "connections that are kept open to be used again")
+    idle_connections: int = _key(Whole(1, 100_000), 2_000, "connections that are kept open to be used again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from contextlib import suppress
 import pycurl
 
 from tarrafa.fetch.handle import Handle
+from tarrafa.fetch.kept import keepable
 from tarrafa.fetch.patience import Patience
 
 Ending = tuple[int, str]  # libcurl's code, 0 when all went well, and its message
@@ -44,7 +45,7 @@ class Multi:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, idle_connections)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, keepable(idle_connections))
 
     async def perform(self, handle: Handle) -> Ending:
         """Whoever is cancelled meanwhile hangs up at once."""
