@@ -12,6 +12,8 @@ from tarrafa.urls import host_name, host_of, site
 _TEXTS = pa.list_(pa.string())
 # What a row takes beside its texts, roughly.
 _ROW_BYTES = 500
+# That become columns together. Texts are long, and memory that is used again costs less than memory that is new.
+_TOGETHER_ROWS = 100
 
 
 class DocumentRow(NamedTuple):
@@ -104,7 +106,8 @@ class Documents:
 
     def _write(self) -> None:
         if self._rows:
-            self._segments.write(_table(self._rows))
+            starts = range(0, len(self._rows), _TOGETHER_ROWS)
+            self._segments.write(_table(self._rows[start : start + _TOGETHER_ROWS]) for start in starts)
             self._rows.clear()
             self._bytes = 0
 

@@ -23,6 +23,8 @@ _OWN: dict[str, pa.DataType] = {
 }
 # What a row takes beside its texts, roughly.
 _ROW_BYTES = 200
+# That become columns together: in memory that is used again, which costs less than memory that is new.
+_TOGETHER_ROWS = 10_000
 
 LINKS = Layout(
     name="links",
@@ -41,16 +43,19 @@ class Links:
         self._segments = Segments(folder, LINKS, checkpoint)
         self._rows_limit = rows_limit
         self._bytes_limit = bytes_limit
+        # Filled by _gather, emptied by _write.
+        self._tables: list[pa.Table] = []
+        self._rows = 0
+        self._bytes = 0
         self._clear()
 
     def _clear(self) -> None:
-        # Filled by add, emptied by _write: of each page its URL, its time and the number of its links; of each link
+        # Filled by add, emptied by _gather: of each page its URL, its time and the number of its links; of each link
         # its own columns.
         self._sources: list[str] = []
         self._times: list[float] = []
         self._counts: list[int] = []
         self._own: list[list[Any]] = [[] for _ in _OWN]
-        self._bytes = 0
 
     def add(self, source: str, fetched_at: float, links: Sequence[Link]) -> None:
         """The links of one page, in its order."""
@@ -62,8 +67,11 @@ class Links:
         own = list(zip(*links, strict=True))
         for gathered, values in zip(self._own, own, strict=True):
             gathered.extend(values)
+        self._rows += len(links)
         self._bytes += len(links) * _ROW_BYTES + sum(map(len, own[0])) + sum(map(len, own[1]))
-        if len(self._own[0]) >= self._rows_limit or self._bytes >= self._bytes_limit:
+        if len(self._own[0]) >= _TOGETHER_ROWS:
+            self._gather()
+        if self._rows >= self._rows_limit or self._bytes >= self._bytes_limit:
             self._write()
 
     def sync(self, checkpoint: int) -> None:
@@ -71,10 +79,17 @@ class Links:
         self._write()
         self._segments.passed(checkpoint)
 
-    def _write(self) -> None:
+    def _gather(self) -> None:
         if self._sources:
-            self._segments.write(self._table())
+            self._tables.append(self._table())
             self._clear()
+
+    def _write(self) -> None:
+        self._gather()
+        if self._tables:
+            self._segments.write(self._tables)
+            self._tables.clear()
+            self._rows = self._bytes = 0
 
     def _table(self) -> pa.Table:
         pages = np.repeat(np.arange(len(self._counts), dtype=np.int32), self._counts)

@@ -87,11 +87,11 @@ class Segments:
         for segment in set(found).difference(live):
             segment.path.unlink()
 
-    def write(self, table: pa.Table) -> None:
-        """A segment for the checkpoint that comes next. Durable when it returns."""
+    def write(self, tables: Iterable[pa.Table]) -> None:
+        """A segment for the checkpoint that comes next, with a row group for each table. Durable when it returns."""
         path = self._folder / _name(self._next, self._next, self._checkpoint + 1)
         with translated(self._folder), whole_file(path) as file:
-            write_parquet(file, self._layout, [table], _NEW)
+            write_parquet(file, self._layout, tables, _NEW)
         self._next += 1
 
     def passed(self, checkpoint: int) -> None:
