@@ -14,7 +14,7 @@ from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, Kept
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
 from tarrafa.records import Page
-from tarrafa.schedule import SITEMAP_HINT, Order, Scope, hint_of, nearer
+from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, hint_of, nearer
 from tarrafa.urls import host_of
 
 # Larger bodies are read in another process: parsing holds the interpreter, and visits would wait.
@@ -93,11 +93,12 @@ class Reading:
         for target, _, rel, _, _ in found.links:
             if rel and is_nofollow(rel):
                 counts["refusal nofollow"] += 1
-            elif target in known:
-                entry = known[target]
-                entry[0] = nearer(entry[0], depth)
+            elif (entry := known.get(target)) is not None:
+                if entry[0] & DEPTH_MAX > depth:
+                    entry[0] = nearer(entry[0], depth)
                 entry[1] += 1
-                entry[2] += not target.startswith(own)
+                if not target.startswith(own):
+                    entry[2] += 1
             elif (refusal := judge(target, depth)) is not None:
                 counts[f"refusal {refusal}"] += 1
             else:

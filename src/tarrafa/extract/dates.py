@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 _CHARS = 64
 _YEARS = range(1970, 2101)
@@ -21,7 +22,12 @@ _ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6,
 
 def moment(text: str) -> float | None:
     """Seconds since the Unix epoch. Without a zone it is taken for UTC; without a time of day, for the day's start."""
-    text = text[:_CHARS].strip()
+    return _moment(text[:_CHARS].strip())
+
+
+@lru_cache(maxsize=1 << 13)
+def _moment(text: str) -> float | None:
+    """Sitemaps and pages tell the same days over and over."""
     iso = _ISO.match(text)
     if iso:
         year, month, day, hour, minute, second, zone = iso.groups()

@@ -147,12 +147,17 @@ _MOMENTS = ("lastmod", "updated", "pubdate", "published", "date", "issued", "mod
 
 
 def _modified(entry: dict[str, str]) -> float | None:
-    return next((moment(entry[name]) for name in _MOMENTS if name in entry), None)
+    for name in _MOMENTS:
+        if name in entry:
+            return moment(entry[name])
+    return None
 
 
 def _priority(entry: dict[str, str]) -> float | None:
+    if "priority" not in entry:
+        return None
     try:
-        priority = float(entry.get("priority", ""))
+        priority = float(entry["priority"])
     except ValueError:
         return None
     return priority if 0.0 <= priority <= 1.0 else None
