@@ -20,7 +20,7 @@ from tarrafa.crawl.reading import BESIDE_BYTES, Read, Reading
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.extract import Extract, Format, Options, extract
+from tarrafa.extract import Extract, Format, Links, Options, extract
 from tarrafa.keep import BEGINNING, Kept, Place
 from tarrafa.records import Failure, FailureKind, Page
 from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, depth_of, hint_of, nearer
@@ -281,7 +281,7 @@ def test_large_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pyt
     reader = reading()
     slow, *others = asyncio.run(read_all())
     reader.close()
-    assert slow.extract.links == ()
+    assert slow.extract.links == Links()
     assert [[link.target for link in each.extract.links] for each in others] == [[f"{A}/{n}"] for n in range(4)]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tarrafa.extract import Extract, LinkKind, Options, extract
+from tarrafa.extract import Extract, LinkKind, Links, Options, extract
 from tarrafa.extract.bounds import ANCHOR_CHARS, LINKS_LIMIT
 from tarrafa.records import Headers, Page
 
@@ -203,7 +203,7 @@ def test_location_beyond_ascii_is_taken_for_utf_8() -> None:
 
 
 def test_location_without_a_redirect_leads_nowhere() -> None:
-    assert read("", (("Location", "/x"),), status=200).links == ()
+    assert read("", (("Location", "/x"),), status=200).links == Links()
 
 
 def test_links_of_the_header_are_against_the_page_and_come_first() -> None:

@@ -66,7 +66,7 @@ def test_packed_sitemap_is_read_whatever_its_type(media_type: str) -> None:
 
 def test_packed_page_is_not_read() -> None:
     found = read(gzip.compress(b"<html><a href=x>"), "application/gzip")
-    assert (found.format, found.links) == (Format.OTHER, ())
+    assert (found.format, tuple(found.links)) == (Format.OTHER, ())
 
 
 def test_feeds_list_their_entries() -> None:

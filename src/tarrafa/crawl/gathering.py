@@ -1,11 +1,11 @@
 """What was found since the last checkpoint."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tarrafa.crawl.hosts import Host
 from tarrafa.crawl.totals import Totals
-from tarrafa.keep import DocumentRow, Link, Place
+from tarrafa.extract import Links
+from tarrafa.keep import DocumentRow, Place
 
 
 @dataclass(slots=True)
@@ -13,7 +13,7 @@ class Gathering:
     """Filled by the loop, page by page; taken as a whole by a checkpoint, after which nobody changes it."""
 
     documents: list[DocumentRow] = field(default_factory=list)
-    links: list[tuple[str, float, Sequence[Link]]] = field(default_factory=list)  # of each page: URL, time, links
+    links: list[tuple[str, float, Links]] = field(default_factory=list)  # of each page: URL, time, links
     # URLs that are done with: URL, when, status, place in the archive.
     ended: list[tuple[str, float, int, int, int]] = field(default_factory=list)
     # URLs that were found: the lowest hint, links to it, and how many of these from other hosts.

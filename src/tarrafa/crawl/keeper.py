@@ -63,7 +63,7 @@ class Keeper:
         for row in gathered.documents:
             self._documents.add(row)
         for source, fetched_at, links in gathered.links:
-            self._links.add(source, fetched_at, links)
+            self._links.add_columns(source, fetched_at, links.columns)
         self._documents.sync(number)
         self._links.sync(number)
         self.pending_count += self._batches.write(number, gathered)

@@ -90,7 +90,7 @@ class Reading:
         """Most links lead to URLs that were found before: those are counted, and not judged again."""
         own, known, counts = host_of(found.url) + "/", into.found, into.counts
         judge, priority = self._scope.judge, self._order.priority
-        for target, _, rel, _, _ in found.links:
+        for target, rel in zip(found.links.targets, found.links.rels, strict=True):
             if rel and is_nofollow(rel):
                 counts["refusal nofollow"] += 1
             elif (entry := known.get(target)) is not None:

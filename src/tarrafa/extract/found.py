@@ -1,8 +1,9 @@
 """What extraction finds: plain frozen records, without any reference to the page, so that they go between processes."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 
 class Format(StrEnum):
@@ -35,6 +36,53 @@ class Link(NamedTuple):
     rel: str = ""  # in lower case, words separated by one space
     kind: LinkKind = LinkKind.A
     position: int = 0
+
+
+class Links(Sequence[Link]):
+    """The links of a page, in its order. Kept by column: there are many of them, and most are only passed on."""
+
+    __slots__ = ("kinds", "rels", "targets", "texts")
+
+    def __init__(
+        self,
+        targets: tuple[str, ...] = (),
+        texts: tuple[str, ...] = (),
+        rels: tuple[str, ...] = (),
+        kinds: tuple[LinkKind, ...] = (),
+    ) -> None:
+        self.targets, self.texts, self.rels, self.kinds = targets, texts, rels, kinds
+
+    @property
+    def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[LinkKind], Sequence[int]]:
+        return self.targets, self.texts, self.rels, self.kinds, range(len(self.targets))
+
+    def __add__(self, after: "Links") -> "Links":
+        if not self.targets:
+            return after
+        return Links(
+            self.targets + after.targets, self.texts + after.texts, self.rels + after.rels, self.kinds + after.kinds
+        )
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __iter__(self) -> Iterator[Link]:
+        return map(Link, *self.columns)
+
+    @overload
+    def __getitem__(self, at: int) -> Link: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Link, ...]: ...
+    def __getitem__(self, at: int | slice) -> Link | tuple[Link, ...]:
+        return tuple(self)[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Links) and self.columns == other.columns
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 class Listed(NamedTuple):
@@ -70,7 +118,7 @@ class Extract(NamedTuple):
     encoding: str = ""  # WHATWG name of what the body was read as; empty when it was not read
     base_url: str = ""  # what relative hrefs were resolved against
     document: Document = Document()
-    links: tuple[Link, ...] = ()
+    links: Links = Links()
     listed: tuple[Listed, ...] = ()
     robots: tuple[tuple[str, str], ...] = ()  # name and content of each meta element that speaks to robots
 

@@ -1,14 +1,12 @@
 """From a page to its extract: choose the format, read it, put the record together."""
 
 from collections.abc import Iterable
-from functools import partial
-from itertools import count
 
 from tarrafa.extract import bounds, tame
 from tarrafa.extract.blocks import all_collapsed, collapsed
 from tarrafa.extract.charset import as_text, as_utf8, encoding_of
 from tarrafa.extract.dates import moment
-from tarrafa.extract.found import Document, Extract, Format, Link, Listed, Options
+from tarrafa.extract.found import Document, Extract, Format, Links, Listed, Options
 from tarrafa.extract.hrefs import Href, header_hrefs, tidy_rel
 from tarrafa.extract.language import language_of
 from tarrafa.extract.likeness import likeness
@@ -29,8 +27,6 @@ _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterm
 _TIMES = ("datepublished", "pubdate", "")  # what time elements are about, the plain ones last
 _DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
 _NO_BASE = ("data:", "javascript:")
-# A link of a tuple of its fields, without the call in Python that the class itself would cost: there are many.
-_NEW_LINK = partial(tuple.__new__, Link)
 
 
 def extract(page: Page, body: bytes, options: Options = _USUAL) -> Extract:
@@ -68,14 +64,14 @@ def _html(page: Page, body: bytes, options: Options) -> Extract:
     base_url = _base_url(page.url, walk.base_href, encoding)
     base = Base(base_url, encoding)
     in_header = header_hrefs(page)
-    links = _links(in_header, Base(page.url)) if in_header else ()
+    links = _links(in_header, Base(page.url)) if in_header else Links()
     return Extract(
         url=page.url,
         format=Format.HTML,
         encoding=encoding,
         base_url=base_url,
         document=_document(page, walk, _canonical(walk, base, links)),
-        links=links + _links(walk.hrefs, base, len(links)),
+        links=links + _links(walk.hrefs, base),
         robots=tuple(walk.robots),
     )
 
@@ -85,20 +81,23 @@ def _base_url(url: str, href: str | None, encoding: str) -> str:
     return url if address is None or address.startswith(_NO_BASE) else address
 
 
-def _links(hrefs: list[Href], base: Base, first: int = 0) -> tuple[Link, ...]:
+def _links(hrefs: list[Href], base: Base) -> Links:
     # A page often leads to the same place from its menu, its text and its foot.
-    target_of = {href: base.link(href) for href in {href for href, _, _, _ in hrefs}}
-    leading = [href for href in hrefs if target_of[href[0]] is not None]
+    different = {href for href, _, _, _ in hrefs}
+    target_of = {href: target for href in different if (target := base.link(href)) is not None}
+    leading = [href for href in hrefs if href[0] in target_of]
     if not leading:
-        return ()
+        return Links()
     addresses, texts, rels, kinds = zip(*leading, strict=True)
-    targets = map(target_of.__getitem__, addresses)
-    brief = [text[: bounds.ANCHOR_CHARS] for text in all_collapsed(texts)]
-    tidy = map({rel: tidy_rel(rel) for rel in set(rels)}.__getitem__, rels)
-    return tuple(map(_NEW_LINK, zip(targets, brief, tidy, kinds, count(first), strict=False)))
+    return Links(
+        targets=tuple(map(target_of.__getitem__, addresses)),
+        texts=tuple([text[: bounds.ANCHOR_CHARS] for text in all_collapsed(texts)]),
+        rels=tuple(map({rel: tidy_rel(rel) for rel in set(rels)}.__getitem__, rels)),
+        kinds=kinds,
+    )
 
 
-def _canonical(walk: Walk, base: Base, in_header: tuple[Link, ...]) -> str | None:
+def _canonical(walk: Walk, base: Base, in_header: Links) -> str | None:
     if walk.canonical_href is not None:
         return base.link(walk.canonical_href)
     return next((link.target for link in in_header if "canonical" in link.rel.split()), None)

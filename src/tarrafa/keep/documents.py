@@ -13,7 +13,7 @@ _TEXTS = pa.list_(pa.string())
 # What a row takes beside its texts, roughly.
 _ROW_BYTES = 500
 # That become columns together. Texts are long, and memory that is used again costs less than memory that is new.
-_TOGETHER_ROWS = 100
+_TOGETHER_ROWS = 250
 
 
 class DocumentRow(NamedTuple):

@@ -59,16 +59,21 @@ class Links:
 
     def add(self, source: str, fetched_at: float, links: Sequence[Link]) -> None:
         """The links of one page, in its order."""
-        if not links:
+        if links:
+            self.add_columns(source, fetched_at, list(zip(*links, strict=True)))
+
+    def add_columns(self, source: str, fetched_at: float, columns: Sequence[Sequence[Any]]) -> None:
+        """The same, by what a link is made of: all targets, all texts, and so on."""
+        targets, texts = columns[:2]
+        if not targets:
             return
         self._sources.append(source)
         self._times.append(fetched_at)
-        self._counts.append(len(links))
-        own = list(zip(*links, strict=True))
-        for gathered, values in zip(self._own, own, strict=True):
+        self._counts.append(len(targets))
+        for gathered, values in zip(self._own, columns, strict=True):
             gathered.extend(values)
-        self._rows += len(links)
-        self._bytes += len(links) * _ROW_BYTES + sum(map(len, own[0])) + sum(map(len, own[1]))
+        self._rows += len(targets)
+        self._bytes += len(targets) * _ROW_BYTES + len("".join(targets)) + len("".join(texts))
         if len(self._own[0]) >= _TOGETHER_ROWS:
             self._gather()
         if self._rows >= self._rows_limit or self._bytes >= self._bytes_limit:

@@ -112,4 +112,6 @@ class Scope:
 
     def _repeats(self, url: str) -> bool:
         segments = url.partition("?")[0].split("/")[3:]
+        if len(set(segments)) + self._bounds.repeated_segments > len(segments):
+            return False  # for most: a segment that comes too often would leave fewer different ones
         return max(Counter(segments).values()) > self._bounds.repeated_segments
