@@ -38,13 +38,17 @@ class Member(NamedTuple):
 
 
 def packed(data: bytes) -> bytes:
-    member: bytes = isal_zlib.compress(data, _LEVEL if len(data) > _SMALL_BYTES else _SMALL_LEVEL, _GZIP_WINDOW)
+    member: bytes = isal_zlib.compress(data, _level(data), _GZIP_WINDOW)
     return member
+
+
+def _level(data: bytes) -> int:
+    return _LEVEL if len(data) > _SMALL_BYTES else _SMALL_LEVEL
 
 
 def packed_beside(head: bytes, body: bytes) -> bytes:
     """One member: `head` compressed, then `body` in stored blocks."""
-    stream = isal_zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW_WINDOW)
+    stream = isal_zlib.compressobj(_level(head), zlib.DEFLATED, _RAW_WINDOW)
     pieces = [_HEADER, stream.compress(head), stream.flush(zlib.Z_SYNC_FLUSH)]
     for start in range(0, len(body) or 1, _STORED_MAX_BYTES):
         block = body[start : start + _STORED_MAX_BYTES]
