@@ -14,6 +14,7 @@ import tantivy
 from tantivy import FieldType, Occur, Schema
 
 from tarrafa.search.index import DATED, FACTS, FINGERPRINT, SIGNATURE, STEMS
+from tarrafa.search.parts import PARTS_COUNT, part_fact
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, moment_of
 from tarrafa.search.sampling import Called, Sample
 from tarrafa.search.terms import FOLDED_FIELDS, Term, Terms
@@ -141,16 +142,18 @@ class Compiler:
         return tantivy.Query.boolean_query([*required, *should])
 
     def _sampled(self, sample: Sample) -> tantivy.Query:
-        parts = [*([self._share(sample.share)] if sample.share else []), *map(self._called, sample.by_one)]
+        looked = [*self._parts(sample.parts), *map(self._called, sample.by_one)]
         for words in sample.together:
-            limits = [self._share(sample.together_share)] if sample.together_share < 1.0 else []
-            parts.append(_joined([(Occur.Must, each) for each in (*map(self._called, words), *limits)]))
-        return tantivy.Query.const_score_query(_joined([(Occur.Should, each) for each in parts]), 0.0)
+            together = [(Occur.Must, self._called(each)) for each in words]
+            if sample.together_parts < PARTS_COUNT:
+                some = _joined([(Occur.Should, each) for each in self._parts(sample.together_parts)])
+                together.append((Occur.Must, some))
+            looked.append(_joined(together))
+        return tantivy.Query.const_score_query(_joined([(Occur.Should, each) for each in looked]), 0.0)
 
-    def _share(self, share: float) -> tantivy.Query:
-        """Some of all documents: fingerprints are as good as random."""
-        bound = int(share * 2**64)
-        return tantivy.Query.range_query(self._schema, FINGERPRINT, FieldType.Unsigned, None, bound)
+    def _parts(self, count: int) -> list[tantivy.Query]:
+        """The first parts of the index, so many."""
+        return [tantivy.Query.term_query(self._schema, FACTS, part_fact(part), "basic") for part in range(count)]
 
     def _called(self, called: Called) -> tantivy.Query:
         return _joined([(Occur.Should, self._term(field, word, 1.0)) for field, word in called.terms])

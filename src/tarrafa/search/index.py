@@ -4,7 +4,7 @@
     signature     of the content: by it copies are folded
     site          hash of the site: by it results are spread over sites
     dated         when it was published, else changed, else fetched; seconds since the Unix epoch
-    facts         site:…, host:…, lang:…, type:…, one word each, for filters
+    facts         site:…, host:…, lang:…, type:…, one word each, for filters; and part:…, see `parts`
     words, stems  title, description and text, in both forms
     title         folded, for title:…
     titles, headings, anchors   stems
@@ -23,7 +23,7 @@ from tantivy import Filter, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenize
 from tarrafa.errors import DamagedError
 from tarrafa.search.words import WORD_MAX_CHARS
 
-FORMAT = 2
+FORMAT = 3
 FINGERPRINT, SIGNATURE, SITE, DATED = "fingerprint", "signature", "site", "dated"
 FACTS, KEPT = "facts", "kept"
 WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (

@@ -53,6 +53,7 @@ from tarrafa.search.index import (
     make_schema,
     open_index,
 )
+from tarrafa.search.parts import part_fact, part_numbers
 from tarrafa.search.until import over_pattern
 from tarrafa.search.words import Language, lowered
 from tarrafa.urls import fingerprint
@@ -111,15 +112,15 @@ class Writer:
 
     def apply(self, batch: pa.RecordBatch) -> None:
         """The rows that follow those applied so far, with at least `fields.COLUMNS`. Found after the next commit."""
-        self._sums.append(self._put(batch))
+        self._sums.append(self._put(batch, np.arange(self.rows_count, self.rows_count + batch.num_rows)))
         self.rows_count += batch.num_rows
 
     def renew(self, batch: pa.RecordBatch, rows: I64) -> None:
         """The same for rows that `expect_anchors` named: each was applied before, and is the last of its URL."""
-        self._renewed.append((rows, self._put(batch)))
+        self._renewed.append((rows, self._put(batch, rows)))
 
-    def _put(self, batch: pa.RecordBatch) -> U64:
-        """The sums of the anchors with which each row was put in."""
+    def _put(self, batch: pa.RecordBatch, rows: I64) -> U64:
+        """The sums of the anchors with which each row was put in; `rows` are their numbers."""
         sums, now = np.zeros(batch.num_rows, np.uint64), self._clock.now()
         last = {
             row["url"]: (place, row) for place, row in enumerate(rows_of(batch)) if row["outcome"] not in LEFT_OUTCOMES
@@ -129,7 +130,8 @@ class Writer:
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, FINGERPRINT, keys))
         kept = [(key, *each) for key, each in zip(keys, last.values(), strict=True) if is_shown(each[1], now)]
         anchors = self._anchor_texts(np.array([key for key, _, _ in kept], np.uint64))
-        self._add([(key, row) for key, _, row in kept], anchors)
+        parts = part_numbers(rows[[place for _, place, _ in kept]])
+        self._add([(key, row) for key, _, row in kept], anchors, parts)
         sums[[place for _, place, _ in kept]] = list(map(anchor_sum, anchors))
         return sums
 
@@ -138,12 +140,13 @@ class Writer:
             return [""] * len(keys)
         return [" ".join(text for text, _ in texts[:_ANCHOR_TEXTS]) for texts in self.anchors(keys)]
 
-    def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str]) -> None:
+    def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str], parts: Sequence[int]) -> None:
         lows = [lowered_row(row, text) for (_, row), text in zip(kept, anchors, strict=True)]
         texts = [(row["language"], text) for (_, row), low in zip(kept, lows, strict=True) for text in low.stemmed()]
         stems = iter(self._language.stemmed(texts))
-        for (key, row), low in zip(kept, lows, strict=True):
+        for (key, row), low, part in zip(kept, lows, parts, strict=True):
             fields = self._fields(key, row, low, [next(stems) for _ in low.stemmed()])
+            fields[FACTS].append(part_fact(part))
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
     def _fields(self, key: int, row: Row, low: Lowered, stems: list[str]) -> Row:
