@@ -4,23 +4,20 @@ libcurl looks for closed ones once in a second. Hosts like to close after as man
 request would often go to a connection that has just been closed, and fail without fault of the host.
 """
 
-import resource
 import select
 
 import pycurl
 
+from tarrafa.descriptors import allow_open
+
 _OTHER_FILES = 1_000  # that may be open beside these: pages on their way, files that are written
-_UNLIMITED = resource.RLIM_INFINITY
 
 
 def keepable(wanted_count: int) -> int:
-    """How many connections may be kept open. Systems let few files be open until one asks for more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """How many connections may be kept open: as many as wanted, or half of what the system allows if that is less."""
     needed = wanted_count + _OTHER_FILES
-    if soft != _UNLIMITED and soft < needed:
-        soft = needed if hard == _UNLIMITED else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted_count if soft == _UNLIMITED else max(1, min(wanted_count, soft // 2))
+    allowed = allow_open(needed)
+    return wanted_count if allowed >= needed else min(wanted_count, allowed // 2)
 
 
 class Kept:

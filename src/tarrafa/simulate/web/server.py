@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 from tarrafa.clock import Clock, SystemClock
+from tarrafa.descriptors import allow_open
 from tarrafa.errors import WorkError
 from tarrafa.memory import collect_seldom
 from tarrafa.simulate.web.answers import Web
@@ -21,11 +22,13 @@ from tarrafa.simulate.web.journal import Journal
 from tarrafa.simulate.web.plan import Plan
 
 BACKLOG = 4_096
+CONNECTIONS_COUNT = 20_000  # that visitors may keep open
 SO_BINDTODEVICE = getattr(socket, "SO_BINDTODEVICE", 25)
 
 
 def listen(port: int) -> socket.socket:
     """A socket for all loopback addresses. Others are kept out by the kernel where it can, else by the server."""
+    allow_open(CONNECTIONS_COUNT)
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Not permitted on old kernels: connections from elsewhere are then closed as soon as they come.
