@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from indexes import row, searched
 from tarrafa.search import Request, Search
 from tarrafa.search import bounding as bounding_module
-from tarrafa.search import parts as parts_module
 from tarrafa.search import sampling as sampling_module
 from tarrafa.search import shard as shard_module
-from tarrafa.search.parts import PARTS_COUNT
+from tarrafa.search import slices as slices_module
 from tarrafa.search.sampling import CALLED_BY_ONE, Called, Size, make_sample
+from tarrafa.search.slices import SLICES_COUNT
 
 TOTAL = 1_000_000
 SIZE = Size(200_000, 20_000, 30_000, 2_000)
@@ -31,17 +31,17 @@ def test_few_documents_are_all_looked_at(expected: int, called: list[Called]) ->
 def test_what_is_looked_at_is_bounded(expected: int, called: list[Called]) -> None:
     sample = make_sample(expected, TOTAL, called, SIZE)
     assert sample is not None
-    assert sample.parts / PARTS_COUNT * expected <= SIZE.looked + 1
+    assert sample.slices / SLICES_COUNT * expected <= SIZE.looked + 1
     assert sum(each.documents_count for each in sample.by_one) <= CALLED_BY_ONE
     counts = [TOTAL * prod(each.documents_count / TOTAL for each in words) for words in sample.together]
-    assert sample.together_parts / PARTS_COUNT * sum(counts) <= SIZE.called_together + 1
+    assert sample.together_slices / SLICES_COUNT * sum(counts) <= SIZE.called_together + 1
 
 
 @given(st.integers(SIZE.expected_min, TOTAL), CALLED_LISTS)
 def test_enough_is_looked_at_and_seen_is_no_less(expected: int, called: list[Called]) -> None:
     sample = make_sample(expected, TOTAL, called, SIZE)
     assert sample is not None
-    assert sample.parts / PARTS_COUNT - 1e-9 <= sample.seen <= 1.0
+    assert sample.slices / SLICES_COUNT - 1e-9 <= sample.seen <= 1.0
     assert sample.seen * expected >= SIZE.called_enough - 1
 
 
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     called = [row(f"called{number}", "boat, sea, net", "The sea", signature=number + 1_001) for number in range(8)]
     odd = [row(f"odd{number}", "a net sea boat", signature=number + 2_001) for number in range(2)]
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(parts_module, "_STRETCH_ROWS", 1)
+        patching.setattr(slices_module, "_STRETCH_ROWS", 1)
         searched(folder, *usual, *called, *odd)
     return folder
 

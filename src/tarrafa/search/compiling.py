@@ -14,9 +14,9 @@ import tantivy
 from tantivy import FieldType, Occur, Schema
 
 from tarrafa.search.index import DATED, FACTS, FINGERPRINT, SIGNATURE, STEMS
-from tarrafa.search.parts import PARTS_COUNT, part_fact
 from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, moment_of
 from tarrafa.search.sampling import Called, Sample
+from tarrafa.search.slices import SLICES_COUNT, slice_fact
 from tarrafa.search.terms import FOLDED_FIELDS, Term, Terms
 from tarrafa.search.until import FACT, over_pattern
 from tarrafa.search.words import telling
@@ -142,18 +142,18 @@ class Compiler:
         return tantivy.Query.boolean_query([*required, *should])
 
     def _sampled(self, sample: Sample) -> tantivy.Query:
-        looked = [*self._parts(sample.parts), *map(self._called, sample.by_one)]
+        looked = [*self._slices(sample.slices), *map(self._called, sample.by_one)]
         for words in sample.together:
             together = [(Occur.Must, self._called(each)) for each in words]
-            if sample.together_parts < PARTS_COUNT:
-                some = _joined([(Occur.Should, each) for each in self._parts(sample.together_parts)])
+            if sample.together_slices < SLICES_COUNT:
+                some = _joined([(Occur.Should, each) for each in self._slices(sample.together_slices)])
                 together.append((Occur.Must, some))
             looked.append(_joined(together))
         return tantivy.Query.const_score_query(_joined([(Occur.Should, each) for each in looked]), 0.0)
 
-    def _parts(self, count: int) -> list[tantivy.Query]:
-        """The first parts of the index, so many."""
-        return [tantivy.Query.term_query(self._schema, FACTS, part_fact(part), "basic") for part in range(count)]
+    def _slices(self, count: int) -> list[tantivy.Query]:
+        """The first slices of the index, so many."""
+        return [tantivy.Query.term_query(self._schema, FACTS, slice_fact(number), "basic") for number in range(count)]
 
     def _called(self, called: Called) -> tantivy.Query:
         return _joined([(Occur.Should, self._term(field, word, 1.0)) for field, word in called.terms])

@@ -4,7 +4,7 @@
     signature     of the content: by it copies are folded
     site          hash of the site: by it results are spread over sites
     dated         when it was published, else changed, else fetched; seconds since the Unix epoch
-    facts         site:…, host:…, lang:…, type:…, one word each, for filters; and part:…, see `parts`
+    facts         site:…, host:…, lang:…, type:…, one word each, for filters; and slice:…, see `slices`
     words, stems  title, description and text, in both forms
     title         folded, for title:…
     titles, headings, anchors   stems

@@ -1,7 +1,7 @@
 """Which documents are looked at where more have all that is required than can be looked at in time. Pure.
 
 A phrase of two of the commonest words is looked for in nearly every document, and stands in one of three. So of all
-documents a sample is looked at, some parts of the index (`parts`): the same each time. And with it documents that are
+documents a sample is looked at, some slices of the index (`slices`): the same each time. And with it documents that are
 called by the words, in their titles or by others, for among those are the best: all that are called by one of the
 rarest words, and those that are called by several of the others.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from tarrafa.search.parts import PARTS_COUNT
+from tarrafa.search.slices import SLICES_COUNT
 
 
 class Size(NamedTuple):
@@ -43,16 +43,16 @@ class Called(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Some parts of all; documents that are called by one of some words; and some that are called by others.
+    """Some slices of all; documents that are called by one of some words; and some that are called by others.
 
-    Of documents that are called by all words of one of the sets in `together`, it is those in `together_parts`. `seen`
+    Of documents that are called by all words of one of the sets in `together`, it is those in `together_slices`. `seen`
     is the share of all that matches which is found so, if words are independent.
     """
 
-    parts: int
+    slices: int
     by_one: tuple[Called, ...]
     together: tuple[tuple[Called, ...], ...]
-    together_parts: int
+    together_slices: int
     seen: float
 
 
@@ -64,17 +64,17 @@ def make_sample(expected_count: float, total: int, called: Iterable[Called], siz
     by_one = _by_one(rarest_first)
     together = _together(rarest_first[len(by_one) :], total, size.called_together, words_min=2 if by_one else 1)
     together_count = sum(_count(words, total) for words in together)
-    together_parts = _parts(size.called_together, together_count)
+    together_slices = _slices(size.called_together, together_count)
     by_several = sum(math.prod(each.share for each in words) for words in together)
-    together_share = together_parts / PARTS_COUNT
+    together_share = together_slices / SLICES_COUNT
     unseen = math.prod(1.0 - each.share for each in by_one) * (1.0 - together_share * min(1.0, by_several))
-    parts = _parts(size.looked, expected_count) if (1.0 - unseen) * expected_count < size.called_enough else 0
-    return Sample(parts, by_one, together, together_parts, 1.0 - (1.0 - parts / PARTS_COUNT) * unseen)
+    slices = _slices(size.looked, expected_count) if (1.0 - unseen) * expected_count < size.called_enough else 0
+    return Sample(slices, by_one, together, together_slices, 1.0 - (1.0 - slices / SLICES_COUNT) * unseen)
 
 
-def _parts(wanted: float, count: float) -> int:
+def _slices(wanted: float, count: float) -> int:
     """That hold so many of as many as there are in all."""
-    return max(1, min(PARTS_COUNT, math.floor(PARTS_COUNT * wanted / max(1.0, count))))
+    return max(1, min(SLICES_COUNT, math.floor(SLICES_COUNT * wanted / max(1.0, count))))
 
 
 def _by_one(rarest_first: Sequence[Called]) -> tuple[Called, ...]:

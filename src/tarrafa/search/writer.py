@@ -53,7 +53,7 @@ from tarrafa.search.index import (
     make_schema,
     open_index,
 )
-from tarrafa.search.parts import part_fact, part_numbers
+from tarrafa.search.slices import slice_fact, slice_numbers
 from tarrafa.search.until import over_pattern
 from tarrafa.search.words import Language, lowered
 from tarrafa.urls import fingerprint
@@ -130,8 +130,8 @@ class Writer:
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, FINGERPRINT, keys))
         kept = [(key, *each) for key, each in zip(keys, last.values(), strict=True) if is_shown(each[1], now)]
         anchors = self._anchor_texts(np.array([key for key, _, _ in kept], np.uint64))
-        parts = part_numbers(rows[[place for _, place, _ in kept]])
-        self._add([(key, row) for key, _, row in kept], anchors, parts)
+        slices = slice_numbers(rows[[place for _, place, _ in kept]])
+        self._add([(key, row) for key, _, row in kept], anchors, slices)
         sums[[place for _, place, _ in kept]] = list(map(anchor_sum, anchors))
         return sums
 
@@ -140,13 +140,13 @@ class Writer:
             return [""] * len(keys)
         return [" ".join(text for text, _ in texts[:_ANCHOR_TEXTS]) for texts in self.anchors(keys)]
 
-    def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str], parts: Sequence[int]) -> None:
+    def _add(self, kept: Sequence[tuple[int, Row]], anchors: Sequence[str], slices: Sequence[int]) -> None:
         lows = [lowered_row(row, text) for (_, row), text in zip(kept, anchors, strict=True)]
         texts = [(row["language"], text) for (_, row), low in zip(kept, lows, strict=True) for text in low.stemmed()]
         stems = iter(self._language.stemmed(texts))
-        for (key, row), low, part in zip(kept, lows, parts, strict=True):
+        for (key, row), low, number in zip(kept, lows, slices, strict=True):
             fields = self._fields(key, row, low, [next(stems) for _ in low.stemmed()])
-            fields[FACTS].append(part_fact(part))
+            fields[FACTS].append(slice_fact(number))
             self._writer.add_document(Document.from_dict(fields, self._schema))
 
     def _fields(self, key: int, row: Row, low: Lowered, stems: list[str]) -> Row:
