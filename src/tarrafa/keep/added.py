@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tarrafa.disk import translated
-from tarrafa.keep.segments import Layout, OpenSegment, checked, live_files, readable
+from tarrafa.keep.segments import GROUP_BYTES, GROUP_ROWS, Layout, OpenSegment, checked, live_files, readable
 
 
 def rows_added(
     folder: Path, layout: Layout, checkpoint: int, columns: Sequence[str], start_row: int, repeating: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Every row from `start_row` up to a checkpoint, a row group at a time.
+    """Every row from `start_row` up to a checkpoint, some row groups at a time.
 
     Of `repeating` columns, whose texts are few, the rows are numbers with a dictionary. For others that is slow.
     """
@@ -36,21 +36,37 @@ def rows_added(
 def _groups(
     files: Sequence[OpenSegment], layout: Layout, columns: Sequence[str], start_row: int, repeating: Sequence[str]
 ) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
-    """A function for each row group with rows that are wanted, which reads them."""
+    """A function for each run of row groups with rows that are wanted, which reads them."""
     skipped = start_row
     for file in files:
         with readable(file):
             found = checked(file, layout, repeating)
-        for number in range(found.metadata.num_row_groups):
-            count = found.metadata.row_group(number).num_rows
+        for run in _runs(found.metadata):
+            count = sum(found.metadata.row_group(number).num_rows for number in run)
             if skipped < count:
-                yield partial(_group, file, found, number, columns, skipped)
+                yield partial(_read, file, found, run, columns, skipped)
             skipped = max(0, skipped - count)
 
 
-def _group(
-    file: OpenSegment, found: pq.ParquetFile, number: int, columns: Sequence[str], skipped: int
+def _runs(metadata: pq.FileMetaData) -> Iterator[list[int]]:
+    """Row groups that are read together: those of new segments are small."""
+    run: list[int] = []
+    rows = size_bytes = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        rows, size_bytes = rows + group.num_rows, size_bytes + group.total_byte_size
+        if run and (rows > GROUP_ROWS or size_bytes > GROUP_BYTES):
+            yield run
+            run, rows, size_bytes = [], group.num_rows, group.total_byte_size
+        run.append(number)
+    if run:
+        yield run
+
+
+def _read(
+    file: OpenSegment, found: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str], skipped: int
 ) -> list[pa.RecordBatch]:
     with readable(file):
-        rows: list[pa.RecordBatch] = found.read_row_group(number, columns=list(columns)).slice(skipped).to_batches()
+        table = found.read_row_groups(groups, columns=list(columns)).slice(skipped)
+    rows: list[pa.RecordBatch] = (table.combine_chunks() if len(groups) > 1 else table).to_batches()
     return rows

@@ -31,8 +31,8 @@ _LISTING_TRIES = 5
 # A new segment is soon joined with others: LZ4 takes half of the time, and twice the space.
 _NEW = {"compression": "lz4"}
 _JOINED = {"compression": "zstd", "compression_level": 3}  # a third smaller than level 1 for a quarter more time
-_GROUP_ROWS = 100_000
-_GROUP_BYTES = 1 << 26
+GROUP_ROWS = 100_000
+GROUP_BYTES = 1 << 26
 _BATCH_ROWS = 10_000
 
 
@@ -173,7 +173,7 @@ def grouped(parts: Iterable[pa.RecordBatch], layout: Layout) -> Iterator[pa.Tabl
     for part in parts:
         group.append(part)
         rows, size_bytes = rows + part.num_rows, size_bytes + part.nbytes
-        if rows >= _GROUP_ROWS or size_bytes >= _GROUP_BYTES:
+        if rows >= GROUP_ROWS or size_bytes >= GROUP_BYTES:
             yield pa.Table.from_batches(group, layout.columns)
             group, rows, size_bytes = [], 0, 0
     if group:
