@@ -100,6 +100,15 @@ def test_documents_with_phrase_are_estimated(folder: Path, text: str, count: int
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("text", ["+boat +sea", "+boat sea net", "+sea -gull", "+boat"])
+def test_very_many_documents_with_words_are_estimated(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_module, "_COUNTED_LIMIT", 320)
+    _, counted, is_estimated = asked(folder, text)
+    assert is_estimated
+    assert 410 * 0.8 < counted < 410 * 1.2
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("text", ["+boat +sea", "+boat sea net", "+sea -gull", "+boat"])
 def test_documents_with_words_are_counted(folder: Path, text: str) -> None:
     assert asked(folder, text)[1:] == (410, False)
 

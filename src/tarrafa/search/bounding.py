@@ -44,9 +44,9 @@ class Bounds:
             return None
         slops = [clause.slop for clause in question.required if clause.kind is Kind.PHRASE]
         size = WORDS_SIZE if not slops else NEAR_SIZE if all(slops) else PHRASE_SIZE
-        return make_sample(self._expected_count(question), self._terms.documents_count, self._called(question), size)
+        return make_sample(self.expected_count(question), self._terms.documents_count, self._called(question), size)
 
-    def _expected_count(self, question: Question) -> float:
+    def expected_count(self, question: Question) -> float:
         """How many documents have all that is required, as if words were independent; dates are not known."""
         total = self._terms.documents_count
         counts = [count for clause in question.required for count in self._counts(clause, question.language)]

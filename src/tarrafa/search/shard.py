@@ -27,8 +27,13 @@ from tarrafa.search.index import (
 from tarrafa.search.leading import estimated_count
 from tarrafa.search.query import Clause, Kind
 from tarrafa.search.ranking import CANDIDATES_LIMIT, F64, U64, Candidates
+from tarrafa.search.slices import SLICES_COUNT
 from tarrafa.search.terms import Terms
 from tarrafa.search.words import Language
+
+# Documents that are counted one by one; of more, those of some slices are.
+_COUNTED_LIMIT = 400_000
+_COUNTED_SLICES = 8
 
 
 class Kept(NamedTuple):
@@ -108,9 +113,11 @@ class Shard:
         if question.sample is None:
             return found, False
         if question.is_cheap_to_count:
-            matching = self._compiler.matching(question._replace(sample=None), excluded_signatures)
+            is_estimated = self._bounds.expected_count(question) > _COUNTED_LIMIT
+            slices = _COUNTED_SLICES if is_estimated else SLICES_COUNT
+            matching = self._compiler.matching(question._replace(sample=None), excluded_signatures, slices)
             answer: Any = self._searcher.search(matching, 1, count=True)
-            return answer.count, False
+            return max(found, answer.count * SLICES_COUNT // slices), is_estimated
         return max(found, min(self.documents_count, round(found / question.sample.seen))), True
 
     def beside(self, question: Question, fingerprints: U64) -> F64:
