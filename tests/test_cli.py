@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import typer
 from servers import Server, Visit
 from tarrafa import __version__, wiring
 from tarrafa.cli import run
-from tarrafa.cli.run import COMMANDS, app
+from tarrafa.cli.run import COMMANDS, EXAMPLES, GROUPS, app
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
 
@@ -334,3 +335,10 @@ def test_every_option_that_sets_a_key_is_named_and_explained_as_the_key_is() -> 
                 ("serve", "--port"),
             )
             assert is_other or not helps or option.help.startswith(helps)
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS, *GROUPS])
+def test_no_example_of_the_help_is_taken_for_markup(name: str) -> None:
+    lines = import_module(f"tarrafa.cli.{name}").EXAMPLES if name else EXAMPLES
+    assert lines
+    assert not [line for line in lines if "[" in "".join(line)]
