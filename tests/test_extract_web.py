@@ -3,7 +3,6 @@
 from functools import lru_cache
 from random import Random
 
-import numpy as np
 import pytest
 import xxhash
 from hypothesis import given
@@ -124,10 +123,10 @@ def test_signature_sees_neither_accents_nor_case_nor_spacing() -> None:
 
 
 def test_values_that_are_stored_stay() -> None:
-    assert [f"{value:016x}" for value in likeness(TEXT, "Início")] == ["c181ae8b2de3f2ed", "717e993482d234fd"]
+    assert [f"{value:016x}" for value in likeness(TEXT, "Início")] == ["192d6fcad4fc62c1", "3f5dbd22a6cd25c0"]
     assert [f"{value:016x}" for value in likeness("Жизнь — это движение. ‘Ελλάδα’ 中文 ½ \U0001f600 x", "")] == [
-        "a075f5163229ce56",
-        "9f4491d9ad1e0a2e",
+        "a8591e37363b5a02",
+        "93deeef3d5285195",
     ]
     assert likeness("", "") == (0, 0)
 
@@ -140,7 +139,13 @@ def test_likeness_of_any_texts_is_64_bits(main: str, rest: str) -> None:
 @given(st.text())
 def test_folding_is_idempotent(text: str) -> None:
     folded = fold(text)
-    assert fold(folded.tobytes().decode("utf-16")).tolist() == folded.tolist()
+    assert fold(folded.decode()) == folded
+
+
+@given(st.text(st.characters(max_codepoint=255)))
+def test_texts_of_the_west_are_folded_like_all_others(text: str) -> None:
+    """The dash is no sign of theirs, so that the whole text is folded by the larger table."""
+    assert fold(text) + b" " == fold(f"{text}\u2014")
 
 
 def test_one_changed_word_in_a_long_text_moves_few_bits() -> None:
@@ -153,8 +158,18 @@ FOLDED = st.text(st.sampled_from("aZé .,\n9ø\u0301\u4e2d\ud800\U0001f600"), ma
 
 
 @given(FOLDED, FOLDED)
-def test_both_texts_are_folded_at_once_as_one_after_the_other(main: str, rest: str) -> None:
-    parts = fold(main), fold(rest)
-    data = b"".join(part.astype("<u2").tobytes() for part in parts)
-    signature = xxhash.xxh3_64_intdigest(data) if data else 0
-    assert likeness(main, rest) == (signature, similarity(parts[0]) or similarity(np.concatenate(parts)))
+def test_signature_is_that_of_all_letters_and_digits_in_turn(main: str, rest: str) -> None:
+    letters = (fold(main) + fold(rest)).replace(b" ", b"")
+    assert likeness(main, rest)[0] == (xxhash.xxh3_64_intdigest(letters) if letters else 0)
+
+
+@given(FOLDED, FOLDED)
+def test_similarity_is_that_of_the_main_text_or_else_of_both(main: str, rest: str) -> None:
+    first, second = fold(main), fold(rest)
+    assert likeness(main, rest)[1] == (similarity(first) or similarity(first + b" " + second))
+    assert bool(similarity(first)) <= (len(first.split()) >= 3)
+
+
+def test_word_alone_says_nothing_and_three_words_do() -> None:
+    assert similarity(b"one two") == 0
+    assert similarity(b"one two three") != 0

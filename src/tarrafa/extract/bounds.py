@@ -19,11 +19,11 @@ REL_CHARS = 100
 HREF_CHARS = 8_000  # of a refresh or srcset; longer addresses are no URLs anyway
 TEXT_CHARS = 200_000  # of a document
 LANGUAGE_CHARS = 600  # shown to the detector of languages
-SIMILARITY_CHARS = 16_384  # of the text from which the similarity hash is made
 
 # How much of a page is looked at, in bytes.
 PRESCAN_BYTES = 1_024  # for a declared encoding, as the HTML standard says
 SNIFF_BYTES = 1_024  # to tell what format it is
+SIMILARITY_BYTES = 8_192  # of the folded text, for the similarity hash
 DETECT_BYTES = 16_384  # shown to the detector of encodings
 UNPACKED_LIMIT_BYTES = 16_000_000  # of a sitemap that is a gzip file
 
