@@ -44,9 +44,9 @@ def make_page(number: int = 0, body: bytes | None = None, *headers: tuple[str, s
 
 
 def counted() -> Callable[[int], bytes]:
-    """Stands for the system's random bytes: each time others, in every run the same."""
+    """Stands for the system's random bytes: each sixteen others, in every run the same."""
     numbers = itertools.count(1)
-    return lambda size: next(numbers).to_bytes(size)
+    return lambda size: b"".join([next(numbers).to_bytes(16) for _ in range(size // 16)])
 
 
 def opened(folder: Path, durable: Place = BEGINNING, file_limit_bytes: int = 1_000_000_000) -> Archive:

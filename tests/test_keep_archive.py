@@ -1,15 +1,22 @@
 """What is written: WARC that others read to the end."""
 
+import base64
+import hashlib
 import re
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from keep_pages import ASKED, assert_valid, kept, make_page, opened, seen_by_fastwarc, seen_by_warcio, warc_files
+from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
-from tarrafa.keep import Original, Place
+from tarrafa.keep import BEGINNING, Original, Place, open_archive
 from tarrafa.keep.members import members
+from tarrafa.keep.warc import date_of, digest_of
 from tarrafa.records import Page
 
 HTML = b"<p>" + b"a page of some length " * 5_000
@@ -79,6 +86,36 @@ def test_records_are_written_as_ever(tmp_path: Path) -> None:
     assert "".join(records).replace("\r\n", "\n") == GOLDEN
     assert f"WARC-Filename: {path.name}\r\n" in info
     assert "\r\noperator: tester\r\n" in info
+
+
+def test_every_record_has_an_id_of_its_own(tmp_path: Path) -> None:
+    """More records than ids are drawn at once, some of them after a restart; the ids are random, as in production."""
+    end = BEGINNING
+    for _ in range(2):
+        archive = open_archive(tmp_path, end, VirtualClock(0))
+        for number in range(50):
+            archive.append(make_page(number))
+        end = archive.sync()
+        archive.close()
+    (path,) = warc_files(tmp_path)
+    texts = texts_of(path)
+    pattern = r"^WARC-Record-ID: <urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}>\r$"
+    ids = {found[0] for text in texts if (found := re.search(pattern, text, re.MULTILINE))}
+    assert len(ids) == len(texts) == 301
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100))
+@example(b"", b"")
+def test_digest_is_sha1_in_base_32(block: bytes, body: bytes) -> None:
+    spelt = base64.b32encode(hashlib.sha1(block + body).digest()).decode()
+    assert digest_of(block, body) == f"sha1:{spelt}"
+
+
+@given(st.floats(0, 4e9))
+@example(1_763_251_200.0)
+@example(1_763_251_199.999_999_9)
+def test_date_is_that_of_the_moment_to_the_microsecond(at: float) -> None:
+    assert date_of(at) == f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def test_others_read_every_kind_of_page(tmp_path: Path) -> None:

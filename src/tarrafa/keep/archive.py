@@ -22,7 +22,7 @@ from tarrafa.disk import sync_folder, translated
 from tarrafa.errors import WorkError
 from tarrafa.keep.places import Place, archive_files, check_end, file_name
 from tarrafa.keep.read import end_of_pages
-from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page
+from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page, record_ids
 from tarrafa.records import Headers, Page
 
 _BUFFER_BYTES = 1 << 20
@@ -52,6 +52,8 @@ class Archive:
         self._folder = folder
         self._clock = clock
         self._habits = habits
+        # Of this object alone: what is drawn in advance is never given out by another archive, or after a restart.
+        self._ids = record_ids(habits.entropy)
         self._number, self._written_bytes = end
         self._path = archive_files(folder).get(end.file)  # None until the file begins
         self._descriptor: int | None = None
@@ -71,18 +73,15 @@ class Archive:
         With an `original`, a page that its host calls not modified, or whose body has the original's digest, is kept
         without its body.
         """
-        records = pack_page(page, asked, fields, original, self._habits.entropy)
-        size_bytes = len(records.answer) + len(records.rest)
-        if self.end.offset and self.end.offset + size_bytes > self._habits.file_limit_bytes:
-            self._end_file()
-        if self.end.offset == 0:
-            self._begin_file()
+        members, digest = pack_page(page, asked, fields, original, self._ids)
         place = self.end
-        self._take(records.answer)
-        self._take(records.rest)
+        if self._path is None or place.offset + len(members) > self._habits.file_limit_bytes:
+            self._begin_file()
+            place = self.end
+        self._take(members)
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._write()
-        return Kept(place, records.digest)
+        return Kept(place, digest)
 
     def flush(self) -> None:
         """Give all that was appended to the system."""
@@ -116,19 +115,22 @@ class Archive:
             self._descriptor = None
 
     def _begin_file(self) -> None:
+        if self._path is not None:
+            self._end_file()
         now = self._clock.now()
-        self._path = self._folder / file_name(self._habits.agent, now, self._number)
+        name = file_name(self._habits.agent, now, self._number)
         info = (("software", f"Tarrafa/{__version__}"), *self._habits.info)
-        self._take(pack_info(self._path.name, now, info, self._habits.entropy))
+        self._take(pack_info(name, now, info, self._ids))
+        self._path = self._folder / name
 
     def _end_file(self) -> None:
         self.sync()
         self.close()
         self._number, self._written_bytes, self._path = self._number + 1, 0, None
 
-    def _take(self, member: bytes) -> None:
-        self._waiting.append(member)
-        self._waiting_bytes += len(member)
+    def _take(self, members: bytes) -> None:
+        self._waiting.append(members)
+        self._waiting_bytes += len(members)
 
     def _write(self) -> None:
         if not self._waiting:

@@ -1,16 +1,19 @@
 """From Python values to a column of a type."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 # A moment; in Python, seconds since the Unix epoch.
 SECONDS = pa.timestamp("us", tz="UTC")
 
+Values: TypeAlias = Sequence[Any] | NDArray[Any]
 
-def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+
+def column(values: Values, kind: pa.DataType) -> pa.Array:
     if kind == SECONDS:
         return _moments(values)
     try:
@@ -20,11 +23,11 @@ def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.array([_scrubbed(value) for value in values], kind)
 
 
-def _moments(values: Sequence[float | None]) -> pa.Array:
-    seconds = np.array([np.nan if value is None else value for value in values], np.float64)
+def _moments(values: Values) -> pa.Array:
+    seconds = np.array(values, np.float64)  # of None it makes a number that is none
     is_missing = np.isnan(seconds)
     microseconds = np.where(is_missing, 0, np.rint(seconds * 1e6)).astype(np.int64)
-    return pa.array(microseconds, mask=is_missing).cast(SECONDS)
+    return pa.array(microseconds, mask=is_missing).view(SECONDS)
 
 
 def _scrubbed(value: Any) -> Any:

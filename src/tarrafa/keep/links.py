@@ -1,13 +1,14 @@
 """Links: a row for each link of each page, with the words that one clicks on."""
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from tarrafa.keep.columns import SECONDS, column
+from tarrafa.keep.columns import SECONDS, Values, column
 from tarrafa.keep.segments import Layout, Segments
 
 # Target URL, anchor text, rel, kind, position: the order in which a page's links come here.
@@ -97,8 +98,7 @@ class Links:
             self._rows = self._bytes = 0
 
     def _table(self) -> pa.Table:
-        pages = np.repeat(np.arange(len(self._counts), dtype=np.int32), self._counts)
-        sources = pa.DictionaryArray.from_arrays(pages, column(self._sources, pa.string()))
-        times = column(self._times, SECONDS).take(pa.array(pages))
-        own = [column(values, kind) for values, kind in zip(self._own, _OWN.values(), strict=True)]
-        return pa.Table.from_arrays([sources, times, *own], names=LINKS.columns.names)
+        sources = chain.from_iterable(map(repeat, self._sources, self._counts))
+        columns: list[Values] = [list(sources), np.repeat(self._times, self._counts), *self._own]
+        arrays = [column(values, kind) for values, kind in zip(columns, LINKS.columns.types, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=LINKS.columns)

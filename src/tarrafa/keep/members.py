@@ -5,6 +5,7 @@ compressor: only what stands before it is compressed, the body is put beside it 
 """
 
 import math
+import struct
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, cast
@@ -22,6 +23,8 @@ _GZIP_WINDOW = 31
 _RAW_WINDOW = -15
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _STORED_MAX_BYTES = 65_535
+_STORED_HEAD = struct.Struct("<BHH")  # whether the block is the last, its length, and the complement of that
+_TRAILER = struct.Struct("<LL")  # checksum and length of what the member holds
 _STEP_BYTES = 1 << 16
 # The largest body that can be configured, and its headers. Guards against what a damaged file might inflate to.
 MEMBER_MAX_BYTES = (1 << 30) + (1 << 20)
@@ -53,11 +56,10 @@ def packed_beside(head: bytes, body: bytes) -> bytes:
     for start in range(0, len(body) or 1, _STORED_MAX_BYTES):
         block = body[start : start + _STORED_MAX_BYTES]
         is_last = start + _STORED_MAX_BYTES >= len(body)
-        size = len(block).to_bytes(2, "little") + (len(block) ^ _STORED_MAX_BYTES).to_bytes(2, "little")
-        pieces += [b"\1" if is_last else b"\0", size, block]
+        pieces += [_STORED_HEAD.pack(is_last, len(block), len(block) ^ _STORED_MAX_BYTES), block]
     check = isal_zlib.crc32(body, isal_zlib.crc32(head))
-    length = (len(head) + len(body)) & 0xFFFFFFFF
-    return b"".join([*pieces, check.to_bytes(4, "little"), length.to_bytes(4, "little")])
+    pieces.append(_TRAILER.pack(check, (len(head) + len(body)) & 0xFFFFFFFF))
+    return b"".join(pieces)
 
 
 def members(file: BinaryIO, offset: int, end: float = math.inf) -> Iterator[Member]:

@@ -115,7 +115,7 @@ def write_parquet(
     count = 0
     with writer:
         for table in tables:
-            writer.write_table(table.cast(layout.schema), row_group_size=max(1, table.num_rows))
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
             count += table.num_rows
     return count
 

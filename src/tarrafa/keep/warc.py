@@ -11,17 +11,17 @@ undoes it once more, the header that names it is kept as `X-Crawler-Transfer-Enc
 
 import hashlib
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
 from tarrafa.keep.members import packed, packed_beside
 from tarrafa.keep.places import Place
-from tarrafa.records import Headers, Page, Timings
+from tarrafa.records import Headers, Page, header
 from tarrafa.urls import host_of, path_of
 
-CRLF = "\r\n"
 RECORD_END = b"\r\n\r\n"
 MOVED_PREFIX = "X-Crawler-"
 MOVED_HEADER = re.compile(r"(?:x-crawler-)*transfer-encoding", re.IGNORECASE)
@@ -31,9 +31,27 @@ TEXT_VERSIONS = ("1.0", "1.1")  # of HTTP, whose status lines are text
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _NOT_MODIFIED = 304
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
-_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_BASE32_PAIRS = [first + second for first in _BASE32 for second in _BASE32]
-_DIGEST_SHIFTS = range(150, -1, -10)
+_CONTENT_TYPES = {
+    "warcinfo": "application/warc-fields",
+    "response": "application/http; msgtype=response",
+    "revisit": "application/http; msgtype=response",
+    "request": "application/http; msgtype=request",
+    "metadata": "application/warc-fields",
+}
+_STEPS = ("name-seconds", "connect-seconds", "tls-seconds", "first-byte-seconds", "total-seconds")  # as in `Timings`
+_EPOCH = datetime(1970, 1, 1)  # without a zone, since to spell one takes as long as all the rest
+# Of random bytes, for 64 ids: to ask the system takes longer than to spell what it answers.
+_PORTION_BYTES = 1 << 10
+_UUID_PARTS = re.compile("(.{8})(.{4}).(.{3}).(.{3})(.{12})")
+# From a digest to a number that has a letter's five bits in each of its bytes: the upper half is moved away from the
+# lower one, then the upper half of each, and so on. For each time: the bits that are moved, and how many times they are
+# to be added to the number to stand where they should.
+_SPREADS = tuple(
+    (sum(((1 << bits) - 1) << bits + start for start in range(0, 256, 2 * room)), (1 << room - bits) - 1)
+    for bits, room in ((80, 128), (40, 64), (20, 32), (10, 16), (5, 8))
+)
+_DIGEST_LETTERS = 32
+_LETTER_OF_BYTE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 # No value, whoever gave it, may begin a line of its own.
 _BREAKS = dict.fromkeys(map(ord, "\r\n\0"), " ")
 
@@ -51,24 +69,32 @@ class Original(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The members of one page, in the order in which they are written."""
+    """The members of one page, and the digest of its body."""
 
-    answer: bytes
-    rest: bytes
+    members: bytes
     digest: str
 
 
-def digest_of(*pieces: bytes) -> str:
+def digest_of(block: bytes, body: bytes = b"") -> str:
     """SHA-1 in base 32: what all readers and indexes of web archives know."""
-    total = hashlib.sha1(usedforsecurity=False)
-    for piece in pieces:
-        total.update(piece)
+    total = hashlib.sha1(block, usedforsecurity=False)
+    if body:
+        total.update(body)
     number = int.from_bytes(total.digest())
-    return "sha1:" + "".join([_BASE32_PAIRS[number >> shift & 1023] for shift in _DIGEST_SHIFTS])
+    for upper_bits, times in _SPREADS:
+        number += (number & upper_bits) * times
+    return "sha1:" + number.to_bytes(_DIGEST_LETTERS).translate(_LETTER_OF_BYTE).decode()
 
 
 def date_of(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"
+    return (_EPOCH + timedelta(seconds=at)).isoformat("T", "microseconds") + "Z"
+
+
+def record_ids(entropy: Entropy) -> Iterator[str]:
+    """Random UUIDs (version 4), without end."""
+    while True:
+        for first, second, third, fourth, last in _UUID_PARTS.findall(entropy(_PORTION_BYTES).hex()):
+            yield f"<urn:uuid:{first}-{second}-4{third}-a{fourth}-{last}>"
 
 
 def lines_of(headers: Headers) -> str:
@@ -79,74 +105,62 @@ def lines_of(headers: Headers) -> str:
     return "".join([f"{f'{name}: {value}'.translate(_BREAKS)}\r\n" for name, value in headers])
 
 
-def pack_info(name: str, at: float, fields: Headers, entropy: Entropy) -> bytes:
+def pack_info(name: str, at: float, fields: Headers, ids: Iterator[str]) -> bytes:
     """The record that begins each file."""
     block = lines_of((*fields, ("format", "WARC File Format 1.1"))).encode()
-    head = _head(
-        "warcinfo", _record_id(entropy), date_of(at), f"WARC-Filename: {name}{CRLF}", "application/warc-fields"
-    )
-    return _pack(head, block)
+    return _pack("warcinfo", next(ids), date_of(at), f"WARC-Filename: {name}\r\n", block)
 
 
-def pack_page(page: Page, asked: Headers, fields: Headers, original: Original | None, entropy: Entropy) -> Packed:
-    date, answer_id = date_of(page.at), _record_id(entropy)
+def pack_page(page: Page, asked: Headers, fields: Headers, original: Original | None, ids: Iterator[str]) -> Packed:
     digest = digest_of(page.body)
     if original is not None and not (page.status == _NOT_MODIFIED or digest == original.digest):
         original = None
-    answer = _pack_answer(page, answer_id, date, digest, original)
-    about = f"WARC-Concurrent-To: {answer_id}{CRLF}WARC-Target-URI: {page.url}{CRLF}"
-    request = _head("request", _record_id(entropy), date, about + _address(page), "application/http; msgtype=request")
-    metadata = _head("metadata", _record_id(entropy), date, about, "application/warc-fields")
-    noted = lines_of((*_timings(page.timings), *_notes(page), *_origin(original), *fields)).encode("utf-8", "replace")
-    return Packed(answer, _pack(request, _request_block(page.url, asked)) + _pack(metadata, noted), digest)
+    date, answer_id = date_of(page.at), next(ids)
+    target = f"WARC-Target-URI: {page.url}\r\n"
+    sent = f"{target}WARC-IP-Address: {page.address}\r\n" if page.address else target
+    concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
+    answer = _pack_answer(page, answer_id, date, f"{sent}{_truncated(page)}{_refers(page, digest, original)}", original)
+    request = _pack("request", next(ids), date, concurrent + sent, _request_block(page.url, asked))
+    metadata = _pack("metadata", next(ids), date, concurrent + target, _noted(page, original, fields))
+    return Packed(b"".join((answer, request, metadata)), digest)
 
 
-def _pack_answer(page: Page, record_id: str, date: str, digest: str, original: Original | None) -> bytes:
-    http = _answer_head(page)
-    body = page.body if original is None else b""
-    fields = f"WARC-Target-URI: {page.url}{CRLF}{_address(page)}{_truncated(page)}{_refers(page, digest, original)}"
-    kind = "response" if original is None else "revisit"
-    head = _head(kind, record_id, date, fields, "application/http; msgtype=response")
-    return _pack(head, http, body, is_coded=_is_coded(page))
+def _pack_answer(page: Page, record_id: str, date: str, fields: str, original: Original | None) -> bytes:
+    kind, body = ("response", page.body) if original is None else ("revisit", b"")
+    return _pack(kind, record_id, date, fields, _answer_head(page), body, is_coded=_is_coded(page))
 
 
 def _refers(page: Page, digest: str, original: Original | None) -> str:
     """The digest of the payload; of a record without one, where it is found."""
     if original is None:
-        return f"WARC-Payload-Digest: {digest}{CRLF}"
+        return f"WARC-Payload-Digest: {digest}\r\n"
     profile = "server-not-modified" if page.status == _NOT_MODIFIED else "identical-payload-digest"
     return (
-        f"WARC-Payload-Digest: {original.digest}{CRLF}WARC-Profile: {_PROFILE}{profile}{CRLF}"
-        f"WARC-Refers-To-Target-URI: {original.url}{CRLF}WARC-Refers-To-Date: {date_of(original.at)}{CRLF}"
+        f"WARC-Payload-Digest: {original.digest}\r\nWARC-Profile: {_PROFILE}{profile}\r\n"
+        f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {date_of(original.at)}\r\n"
     )
 
 
-def _head(kind: str, record_id: str, date: str, fields: str, content_type: str) -> str:
-    return (
+def _pack(
+    kind: str, record_id: str, date: str, fields: str, block: bytes, body: bytes = b"", is_coded: bool = False
+) -> bytes:
+    """The record's block is `block` and then `body`; `fields` are the lines that not every record has."""
+    head = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n{fields}"
-        f"Content-Type: {content_type}\r\n"
-    )
-
-
-def _pack(head: str, block: bytes, body: bytes = b"", is_coded: bool = False) -> bytes:
-    """The block is `block` and then `body`; `head` lacks what depends on them."""
-    size, digest = len(block) + len(body), digest_of(block, body)
-    before = f"{head}WARC-Block-Digest: {digest}\r\nContent-Length: {size}\r\n\r\n".encode() + block
-    after = body + RECORD_END
-    return packed_beside(before, after) if is_coded else packed(before + after)
-
-
-def _record_id(entropy: Entropy) -> str:
-    """A random UUID (version 4)."""
-    text = entropy(16).hex()
-    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}>"
+        f"Content-Type: {_CONTENT_TYPES[kind]}\r\nWARC-Block-Digest: {digest_of(block, body)}\r\n"
+        f"Content-Length: {len(block) + len(body)}\r\n\r\n"
+    ).encode()
+    if is_coded:
+        return packed_beside(head + block, body + RECORD_END)
+    return packed(b"".join((head, block, body, RECORD_END)))
 
 
 def _answer_head(page: Page) -> bytes:
-    headers = page.headers
-    if any(MOVED_HEADER.fullmatch(name) for name, _ in headers):
-        headers = tuple((moved(name), value) for name, value in headers)
-    return f"{_status_line(page)}{CRLF}{lines_of(headers)}{CRLF}".encode("latin-1", "replace")
+    lines = lines_of(page.headers)
+    # To look through all lines at once is cheaper than to look at each name.
+    if "transfer-encoding" in lines.lower():
+        lines = lines_of(tuple((moved(name), value) for name, value in page.headers))
+    return f"{_status_line(page)}\r\n{lines}\r\n".encode("latin-1", "replace")
 
 
 def _status_line(page: Page) -> str:
@@ -165,43 +179,42 @@ def restored(name: str) -> str:
 
 
 def _request_block(url: str, asked: Headers) -> bytes:
-    if not any(name.lower() == "host" for name, _ in asked):
-        asked = (("Host", host_of(url).partition("//")[2]), *asked)
-    return f"GET {path_of(url)} HTTP/1.1{CRLF}{lines_of(asked)}{CRLF}".encode("latin-1", "replace")
+    lines, has_host = _asked_lines(asked)
+    host = "" if has_host else f"Host: {host_of(url).partition('//')[2]}\r\n"
+    return f"GET {path_of(url)} HTTP/1.1\r\n{host}{lines}\r\n".encode("latin-1", "replace")
 
 
-def _address(page: Page) -> str:
-    return f"WARC-IP-Address: {page.address}{CRLF}" if page.address else ""
+@lru_cache(maxsize=64)
+def _asked_lines(asked: Headers) -> tuple[str, bool]:
+    """And whether the host is among them. Most pages of a crawl are asked for with the same headers."""
+    return lines_of(asked), header(asked, "Host") is not None
 
 
 def _truncated(page: Page) -> str:
     # A page does not say whether it was cut by us or by the host.
-    return f"WARC-Truncated: unspecified{CRLF}" if page.truncated or page.unread else ""
+    return "WARC-Truncated: unspecified\r\n" if page.truncated or page.unread else ""
 
 
 def _is_coded(page: Page) -> bool:
     return (page.header("content-encoding") or "identity").strip().lower() not in ("", "identity")
 
 
+def _noted(page: Page, original: Original | None, fields: Headers) -> bytes:
+    steps = zip(_STEPS, page.timings, strict=True)
+    timings = "".join([f"{name}: {seconds:.6f}\r\n" for name, seconds in steps if seconds])
+    return f"{timings}{lines_of((*_notes(page), *_origin(original), *fields))}".encode("utf-8", "replace")
+
+
 def _notes(page: Page) -> Headers:
     """What the other records cannot say."""
-    notes = (
-        ("unread", "its type is not wanted" if page.unread else ""),
-        ("http-version", "" if page.http_version in TEXT_VERSIONS else page.http_version),
-        ("tls", page.tls),
-    )
-    return tuple(note for note in notes if note[1])
-
-
-def _timings(timings: Timings) -> Headers:
-    steps = (
-        ("name-seconds", timings.name_seconds),
-        ("connect-seconds", timings.connect_seconds),
-        ("tls-seconds", timings.tls_seconds),
-        ("first-byte-seconds", timings.first_byte_seconds),
-        ("total-seconds", timings.total_seconds),
-    )
-    return tuple((name, f"{seconds:.6f}") for name, seconds in steps if seconds)
+    notes: Headers = ()
+    if page.unread:
+        notes += (("unread", "its type is not wanted"),)
+    if page.http_version not in TEXT_VERSIONS:
+        notes += (("http-version", page.http_version),)
+    if page.tls:
+        notes += (("tls", page.tls),)
+    return notes
 
 
 def _origin(original: Original | None) -> Headers:
