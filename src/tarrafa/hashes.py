@@ -1,5 +1,6 @@
 """Hashes of whole columns of texts: XXH64, the same values as `urls.fingerprint` has for one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ U64 = NDArray[np.uint64]
 
 def hashes_of(texts: pa.Array, seed: int = 0) -> U64:
     if len(texts) <= FEW_TEXTS:
-        encoded = texts.cast(pa.large_binary()).to_pylist()
-        return np.array([xxhash.xxh64_intdigest(text, seed) for text in encoded], np.uint64)
+        return hashes_of_few(texts.cast(pa.large_binary()).to_pylist(), seed)
     return column_hashes(texts, seed)
+
+
+def hashes_of_few(texts: Sequence[bytes], seed: int = 0) -> U64:
+    """For whoever has them in UTF-8, one by one."""
+    return np.array([xxhash.xxh64_intdigest(text, seed) for text in texts], np.uint64)
 
 
 def column_hashes(texts: Any, seed: int = 0) -> U64:

@@ -1,7 +1,8 @@
 """From URLs to keys, a million at a time: the hash of the host, and the fingerprint of the URL.
 
 Both are worked out for whole columns: the same values as `urls.host_hash` and `urls.fingerprint`, which take one URL
-each and would cost more than the rest of a cycle.
+each and would cost more than the rest of a cycle. Of few URLs it is done one by one, which spares the start of what
+works on columns.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.hashes import U64, hashes_of
+from tarrafa.hashes import FEW_TEXTS, U64, hashes_of, hashes_of_few
 
 I64 = NDArray[np.int64]
 
@@ -41,8 +42,17 @@ def texts_of(urls: Sequence[str] | pa.Array) -> pa.LargeStringArray:
 def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
     """The keys of canonical URLs, by the crawl's secret seed."""
     texts = texts_of(urls)
-    if not len(texts):
-        return Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+    return _keys_of_few(texts, seed) if len(texts) <= FEW_TEXTS else keys_of_many(texts, seed)
+
+
+def _keys_of_few(texts: pa.LargeStringArray, seed: int) -> Keys:
+    urls = texts.view(pa.large_binary()).to_pylist()
+    hosts = [url[: url.index(b"/", _HOST_START)] for url in urls]
+    return Keys(hashes_of_few(hosts, seed), hashes_of_few(urls, seed))
+
+
+def keys_of_many(texts: pa.LargeStringArray, seed: int) -> Keys:
+    """The same for a column of one URL or more."""
     # Few hosts have many URLs, and telling them apart is cheaper than hashing each.
     hosts = pieces(texts.buffers()[2], edges_of(texts), _cuts(texts), 0).dictionary_encode()
     indices: NDArray[np.int32] = hosts.indices.to_numpy()
@@ -60,12 +70,17 @@ def _cuts(texts: pa.LargeStringArray) -> I64:
 
 def pieces(buffer: pa.Buffer, edges: I64, cuts: I64, which: int) -> pa.LargeStringArray:
     """Texts that are cut in two: what is before each cut (0), or what is behind it (1)."""
-    count = len(cuts)
-    # Both by turns, over the same buffer; then every second one.
-    both = np.empty(2 * count + 1, np.int64)
-    both[0::2], both[1::2] = edges, cuts
-    array = pa.LargeStringArray.from_buffers(2 * count, pa.py_buffer(both), buffer)
-    return array.take(pa.array(np.arange(which, 2 * count, 2)))
+    text, count = np.frombuffer(buffer, np.uint8), len(cuts)
+    lengths = np.stack((cuts - edges[:-1], edges[1:] - cuts), axis=1)
+    ends = np.append(0, np.cumsum(lengths[:, which]))
+    found = np.empty(ends[-1], np.uint8)
+    for first in range(0, count, STEP):
+        end = min(first + STEP, count)
+        # Both by turns: every second one is wanted.
+        both = lengths[first:end].ravel()
+        is_wanted = np.repeat(np.arange(len(both)) % 2 == which, both)
+        found[ends[first] : ends[end]] = text[edges[first] : edges[end]][is_wanted]
+    return pa.LargeStringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(found))
 
 
 def edges_of(texts: pa.LargeStringArray) -> I64:

@@ -4,6 +4,7 @@ What is written here counts only when the engine has named it in the manifest.
 """
 
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -184,9 +185,15 @@ def _admitted(waiting: Waiting, judgement: Judgement) -> Admitted:
     rows = waiting.take(judgement.places[order])
     urls, hosts = rows.texts(), rows.hosts
     edges = np.flatnonzero(np.concatenate(([len(hosts) > 0], hosts[1:] != hosts[:-1], [True])))
-    firsts = urls.take(pa.array(edges[:-1])).to_pylist()
-    # Everything before the path, credentials included: what the hash of the host is made of.
-    return Admitted(order, rows, urls, edges, [url[: url.index("/", len("http://x"))] for url in firsts])
+    return Admitted(order, rows, urls, edges, _host_names(urls, edges[:-1]))
+
+
+def _host_names(urls: pa.LargeStringArray, places: NDArray[np.intp]) -> list[str]:
+    """Of these URLs everything before the path, credentials included: what the hash of the host is made of."""
+    if not len(places):
+        return []
+    text, starts = urls.buffers()[2].to_pybytes(), edges_of(urls)[places].tolist()
+    return [text[start : text.index(b"/", start + len("http://x"))].decode("ascii") for start in starts]
 
 
 def _renumbered(visits: NDArray[np.void], before: NDArray[np.uint32], after: NDArray[np.uint32]) -> NDArray[np.void]:
@@ -220,11 +227,10 @@ def _with_run(runs: list[Run], fresh: Admitted, known: int) -> list[Run]:
 
 def _found(block: Block, judgement: Judgement, fresh: Admitted) -> Cycle:
     now, before = judgement.collected_now, judgement.collected_before
-    only_extracted = pa.array(~now[fresh.order])
     return Cycle(
         block=block.number,
         collected_before=int((before & ~now).sum()),
         known=int(((judgement.rows >= 0) & ~before & ~now).sum()),
         collected_now=int(now.sum()),
-        fresh=fresh.urls.filter(only_extracted).to_pylist(),
+        fresh=list(compress(fresh.urls.to_pylist(), (~now[fresh.order]).tolist())),
     )

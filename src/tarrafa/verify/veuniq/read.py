@@ -60,7 +60,7 @@ class Reader:
 
     def _known(self, block: Block, columns: Columns, rows: NDArray[np.int64]) -> Iterator[Known]:
         chosen = Columns(*(column[rows] for column in columns))  # type: ignore[arg-type]
-        urls = self._shelf.texts(block, chosen.origin).to_pylist()
+        urls = self._shelf.urls(block, chosen.origin)
         collected = chosen.state == COLLECTED
         visits = self._shelf.visits(block) if collected.any() else np.empty(0, KEPT_VISIT)
         places = np.searchsorted(visits["origin"], chosen.origin).tolist()
@@ -84,7 +84,7 @@ class Reader:
         columns = content.columns
         rows = np.flatnonzero(columns.state == SCHEDULED)
         rows = ordered(columns, rows, order(columns, rows), per_host)
-        urls = self._shelf.texts(block, columns.origin[rows]).to_pylist()
+        urls = self._shelf.urls(block, columns.origin[rows])
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
             hints = columns.priority[rows[first:end]].tolist()
             yield Scheduled(content.hosts.names[int(columns.host[rows[first]])], urls[first:end], hints)

@@ -13,8 +13,8 @@ from tarrafa.errors import DamagedError
 from tarrafa.verify.veuniq.block import MARKS, PLACES, Block, Columns, Content, Hosts, Run, Texts
 from tarrafa.verify.veuniq.disk import Buffer, Stored, read_file, write_file
 from tarrafa.verify.veuniq.spill import PART, Waiting, pack, unpack_part, within
-from tarrafa.verify.veuniq.tables import KEPT_VISIT, pack_texts, pack_visits, unpack_texts, unpack_visits
-from tarrafa.verify.veuniq.texts import gathered
+from tarrafa.verify.veuniq.tables import KEPT_VISIT, pack_texts, pack_visits, unpack_texts, unpack_urls, unpack_visits
+from tarrafa.verify.veuniq.texts import gathered, parted
 
 
 class Spill(NamedTuple):
@@ -57,12 +57,20 @@ class Shelf:
 
     def texts(self, block: Block, origins: NDArray[Any]) -> pa.LargeStringArray:
         """The URLs of these origins, in their order."""
-        starts = np.array([texts.first_origin for texts in block.texts], np.int64)
         return gathered(
-            starts,
+            _starts(block),
             origins,
             lambda number, rows: unpack_texts(read_file(self.folder, block.texts[number].stored), rows),
         )
+
+    def urls(self, block: Block, origins: NDArray[Any]) -> list[str]:
+        """The same as Python has them."""
+        urls = np.empty(len(origins), np.object_)
+        for part in parted(_starts(block), origins):
+            data = read_file(self.folder, block.texts[part.number].stored)
+            urls[part.positions] = unpack_urls(data, part.inside)
+        found: list[str] = urls.tolist()
+        return found
 
     def visits(self, block: Block) -> NDArray[Any]:
         """Every visit that is still true, by origin."""
@@ -131,3 +139,8 @@ class Shelf:
         if xxhash.xxh3_64_intdigest(data) != int(part["sum"]):
             raise DamagedError(f"{path} is not what was written: a part's sum is wrong; restore it from a copy")
         return data
+
+
+def _starts(block: Block) -> NDArray[np.int64]:
+    """The first origin of each of its files of texts."""
+    return np.array([texts.first_origin for texts in block.texts], np.int64)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tarrafa.hashes import FEW_TEXTS
 from tarrafa.verify.veuniq.spill import VISIT
 
 # A visit as it is kept: with the origin of its URL.
@@ -34,13 +34,34 @@ def pack_texts(
 
 
 def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
-    """The URLs of these rows of a file. A block's rows stand together there, so the rest of it is not decoded."""
+    """The URLs of these rows of a file."""
+    import pyarrow.compute as pc  # it takes longer to load than the texts of many crawls take, which never come here
+
+    table, places = _read_around(data, rows)
+    table = table.take(pa.array(places))
+    hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
+    return pc.binary_join_element_wise(hosts, paths, pa.scalar("", pa.large_string())).combine_chunks()
+
+
+def unpack_urls(data: bytes, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+    """The same as Python has them, for whoever wants few."""
+    table, places = _read_around(data, rows)
+    if table.num_rows > FEW_TEXTS:
+        table, places = table.take(pa.array(places)), np.arange(len(places))
+    hosts, paths = (table[name].to_numpy()[places] for name in ("host", "path"))
+    urls: NDArray[np.object_] = hosts + paths
+    return urls
+
+
+def _read_around(data: bytes, rows: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The part of a file that has these rows, and their places in it.
+
+    A block's rows stand together there, so the rest of the file is not decoded.
+    """
     file = pq.ParquetFile(pa.BufferReader(data))
     first, last = int(rows.min()) // GROUP_ROWS, int(rows.max()) // GROUP_ROWS
     table = file.read_row_groups(range(first, last + 1), columns=["host", "path"], use_threads=False)
-    table = table.take(pa.array(rows - first * GROUP_ROWS))
-    hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
-    return pc.binary_join_element_wise(hosts, paths, pa.scalar("", pa.large_string())).combine_chunks()
+    return table, rows - first * GROUP_ROWS
 
 
 def pack_visits(visits: NDArray[np.void]) -> pa.Buffer:

@@ -1,21 +1,33 @@
 """URLs as a column: many texts in one buffer, which are moved about without being made into objects."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tarrafa.hashes import FEW_TEXTS
 from tarrafa.verify.keys import edges_of, pieces
 
 NO_TEXTS = pa.array([], pa.large_string())
 
 
+class Part(NamedTuple):
+    """Those of some places that are in one source."""
+
+    number: int  # of the source
+    positions: NDArray[np.int64]  # among the places
+    inside: NDArray[np.int64]  # where they are in the source
+
+
 def taken(sources: Sequence[pa.LargeStringArray], places: NDArray[np.integer]) -> pa.LargeStringArray:
     """The texts at these places; the sources are counted through."""
-    if len(sources) == 1:
-        return sources[0].take(pa.array(places))
-    starts = np.cumsum([0, *map(len, sources[:-1])])
+    sizes = [len(source) for source in sources]
+    if sum(sizes) <= FEW_TEXTS:
+        # Arrow's own way is faster, but the module that it loads takes longer than this does.
+        return pa.array(pa.concat_arrays(sources).to_numpy(zero_copy_only=False)[places], pa.large_string())
+    starts = np.cumsum([0, *sizes[:-1]])
     return gathered(starts, places, lambda number, inside: sources[number].take(pa.array(inside)))
 
 
@@ -25,16 +37,23 @@ def gathered(
     take: Callable[[int, NDArray[np.int64]], pa.LargeStringArray],
 ) -> pa.LargeStringArray:
     """The same of sources that begin at `starts`; `take` gives texts of one of them, by their places inside it."""
+    if not len(places):
+        return NO_TEXTS
+    parts = list(parted(starts, places))
+    back = np.empty(len(places), np.int64)
+    back[np.concatenate([part.positions for part in parts])] = np.arange(len(places))
+    return pa.concat_arrays([take(part.number, part.inside) for part in parts]).take(pa.array(back))
+
+
+def parted(starts: NDArray[np.int64], places: NDArray[np.integer]) -> Iterator[Part]:
+    """The places by the source that they are in."""
     which = np.searchsorted(starts, places, side="right") - 1
     order = np.argsort(which.astype(np.uint32), kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
     inside = places[order] - starts[which[order]]
-    found = [
-        take(number, inside[edges[number] : edges[number + 1]]) for number in np.flatnonzero(np.diff(edges)).tolist()
-    ]
-    back = np.empty(len(order), np.int64)
-    back[order] = np.arange(len(order))
-    return pa.concat_arrays(found or [NO_TEXTS]).take(pa.array(back))
+    for number in np.flatnonzero(np.diff(edges)).tolist():
+        rows = slice(edges[number], edges[number + 1])
+        yield Part(number, order[rows], inside[rows])
 
 
 def without_heads(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
