@@ -64,14 +64,15 @@ class Answer:
 
     def take_header(self, line: bytes) -> int | None:
         # Interim answers and trailers count too: a host must not send lines for ever.
-        self._header_room -= len(line)
+        size_bytes = len(line)
+        self._header_room -= size_bytes
         if self._header_room < 0:
             self.is_header_too_large = True
             return _ABORT
         if self.status:  # the header has ended, so this is a trailer
             return None
         self._lines.append(line)
-        return self._end_header() if line in _END_OF_HEADER else None
+        return self._end_header() if size_bytes <= 2 and line in _END_OF_HEADER else None
 
     def take_body(self, data: bytes) -> int | None:
         room = self._body_room
@@ -85,7 +86,9 @@ class Answer:
 
     def _end_header(self) -> int | None:
         """An interim answer (1xx) is forgotten; of the final one it is decided whether its body is wanted."""
-        text = _CONTINUED.sub(" ", b"".join(self._lines).decode("latin-1"))
+        text = b"".join(self._lines).decode("latin-1")
+        if "\n " in text or "\n\t" in text:
+            text = _CONTINUED.sub(" ", text)
         first, *fields = text.split("\n")
         self._lines = []
         version, _, rest = first.rstrip().partition(" ")
@@ -106,5 +109,6 @@ class Answer:
 
 
 def _fields(lines: list[str]) -> Headers:
-    parts = [line.partition(":") for line in lines]
-    return tuple([(name.strip(), value.strip()) for name, colon, value in parts if colon])
+    return tuple(
+        [(name.strip(), value.strip()) for line in lines for name, colon, value in [line.partition(":")] if colon]
+    )

@@ -1,6 +1,7 @@
 """Pages over libcurl, hundreds at once."""
 
 import logging
+from functools import lru_cache
 from pathlib import Path
 
 import pycurl
@@ -19,11 +20,12 @@ from tarrafa.fetch.resolve import ADDRESS_LIMIT, Resolver, SystemResolver, publi
 from tarrafa.logs import event
 from tarrafa.records import Failure, FailureKind, Headers, Page, Request
 from tarrafa.texts import cut, printable
-from tarrafa.urls import Url, parse
+from tarrafa.urls import canonical, host_name
 
 log = logging.getLogger(__name__)
 
 _FREE_HANDLE_LIMIT = 2_000
+_HTTP = ("http://", "https://")
 
 
 class CurlTransport:
@@ -81,11 +83,12 @@ class CurlTransport:
         self._names.close()
 
     async def _outcome(self, request: Request) -> Page | Failure:
-        url = parse(request.url)
-        if url is None:
+        url = canonical(request.url)
+        if url is None or not url.startswith(_HTTP):
             return Failure(request.url, FailureKind.URL, "is not a canonical http or https URL")
         at, began = self._clock.now(), self._clock.monotonic()
-        addresses = await self._addresses(url, request.address)
+        name = host_name(url)
+        addresses = await self._addresses(name, request.address)
         if isinstance(addresses, Failure):
             return addresses._replace(url=request.url)
         name_seconds = self._clock.monotonic() - began
@@ -93,16 +96,16 @@ class CurlTransport:
         try:
             handle.prepare(request)
             visits = [Visit(request.url, address, at, name_seconds) for address in addresses or ("",)]
-            return await self._try_each(handle, url.name, visits, began + self._fetch.timeout_seconds)
+            return await self._try_each(handle, name, visits, began + self._fetch.timeout_seconds)
         finally:
             self._release(handle)
 
-    async def _addresses(self, url: Url, chosen: str) -> tuple[str, ...] | Failure:
+    async def _addresses(self, name: str, chosen: str) -> tuple[str, ...] | Failure:
         """Where we may connect to; decided here, once, so that nothing can change it before the connection."""
         if not chosen or self._proxy:
-            return await self.resolve(url.name)
+            return await self.resolve(name)
         literal = _literal(chosen)
-        return self._judged(url.name, (literal,) if literal else ())
+        return self._judged(name, (literal,) if literal else ())
 
     def _judged(self, name: str, found: tuple[str, ...] | None) -> tuple[str, ...] | Failure:
         if found is None:
@@ -157,6 +160,7 @@ class CurlTransport:
             handle.close()
 
 
+@lru_cache(maxsize=1 << 14)
 def _literal(name: str) -> str:
     """The address that a name is, if it is one."""
     address = parse_address(name)

@@ -31,6 +31,8 @@ def decode(page: Page, limit_bytes: int) -> Decoded:
 
 
 def _codings(page: Page) -> list[str]:
+    if page.header("content-encoding") is None:
+        return []
     values = [value for name, value in page.headers if name.lower() == "content-encoding"]
     codings = [coding.strip().lower() for coding in ",".join(values).split(",")]
     return [coding for coding in codings if coding not in ("", "identity")][-_CODING_LIMIT:]

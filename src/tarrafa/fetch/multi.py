@@ -5,6 +5,7 @@ of their own, and the loop watches that one alone: events come in heaps, and a s
 """
 
 import asyncio
+import math
 import select
 from contextlib import suppress
 
@@ -36,7 +37,8 @@ class Multi:
         self._ended: dict[pycurl.Curl, tuple[Handle, asyncio.Future[Ending]]] = {}
         self._is_closed = False
         self._watched: set[int] = set()  # the sockets in the epoll
-        self._timer: asyncio.Handle | None = None
+        self._due_at = math.inf  # when libcurl wants to be woken
+        self._timer: asyncio.TimerHandle | None = None  # ends then, or before
         self._patience: Patience[Handle] = Patience(
             self._loop, first_byte_seconds, lambda handle: handle.answer.has_begun, self._give_up
         )
@@ -68,7 +70,8 @@ class Multi:
             self._end(curl, _CLOSED)
         self._patience.close()
         self._multi.close()
-        self._on_timer(-1)
+        self._due_at = math.inf
+        self._set_timer()
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
@@ -98,18 +101,29 @@ class Multi:
             self._watched.add(socket)
 
     def _on_timer(self, milliseconds: int) -> None:
+        """libcurl puts its time off with every page, so a timer that ends before is left alone: it is set anew then."""
+        self._due_at = self._loop.time() + milliseconds / 1000 if milliseconds >= 0 else math.inf
+        if milliseconds == 0:
+            self._loop.call_soon(self._on_time)
+        elif self._timer is None or self._timer.when() > self._due_at:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if milliseconds == 0:
-            self._timer = self._loop.call_soon(self._on_time)
-        elif milliseconds > 0:
-            self._timer = self._loop.call_later(milliseconds / 1000, self._on_time)
+        self._timer = self._loop.call_at(self._due_at, self._on_timer_end) if self._due_at < math.inf else None
+
+    def _on_timer_end(self) -> None:
+        self._timer = None
+        self._on_time()
+        if self._timer is None:
+            self._set_timer()
 
     def _on_time(self) -> None:
-        self._timer = None
-        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
-        self._gather()
+        if self._due_at <= self._loop.time():
+            self._due_at = math.inf
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+            self._gather()
 
     def _on_events(self) -> None:
         for socket, events in self._epoll.poll(0, _EVENT_LIMIT):
