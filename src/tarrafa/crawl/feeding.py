@@ -93,6 +93,8 @@ class Feeding:
     def _has_room(self, now: float) -> bool:
         """Whether somebody can come to the workbench. Hosts that are set aside do not keep others away: they sleep."""
         bench, find = self._parts.bench, self._parts.memory.find
+        if bench.has_room(now):
+            return True
         # One that was only asked for the robots.txt of another is in no book, so the workbench must remember it.
         for name in bench.hand_over(now, lambda name: find(name) is not None):
             host = find(name)
@@ -162,7 +164,8 @@ class Feeding:
 
     def after(self, name: str, ended: Ended, now: float) -> None:
         """What the workbench says when something has ended: URLs handed back, and what becomes of the host."""
-        self._returned(name, ended.urls)
+        if ended.urls:
+            self._returned(name, ended.urls)
         match ended.event:
             case SetAside(_, reason, until):
                 self.set_aside(name, reason, self._parts.clock.now() + until - now, reason is not Reason.CROWDED)
@@ -189,9 +192,12 @@ class Feeding:
     def traits(self, name: str, addresses: tuple[str, ...]) -> Traits:
         parts = self._parts
         permission = parts.robots.permission(name, parts.clock.now())
-        parsed = [parse_address(each) for each in addresses]
-        is_private = bool(parsed) and not any(each is None or is_public(each) for each in parsed)
-        is_own = host_name(name) in parts.manners.own_hosts or (is_private and parts.manners.allow_private)
+        is_own = host_name(name) in parts.manners.own_hosts or (parts.manners.allow_private and _is_private(addresses))
         host = parts.memory.find(name)
         crawl_delay = (permission.rules.crawl_delay_seconds if permission else None) or 0.0
         return Traits(host.pages if host else 0, crawl_delay, is_own)
+
+
+def _is_private(addresses: tuple[str, ...]) -> bool:
+    parsed = [parse_address(each) for each in addresses]
+    return bool(parsed) and not any(each is None or is_public(each) for each in parsed)

@@ -16,12 +16,14 @@ class HostMemory:
         # Hosts of which nothing is in the book. Filled by find, emptied by meet, and by trim when they are too many.
         self._strangers: set[str] = set()
         self.met_count = met_count
+        # While nobody has ever been forgotten, the book knows nobody besides.
+        self._is_complete = met_count == 0
 
     def find(self, name: str) -> Host | None:
         """None for a host that was never met."""
         host = self._hosts.get(name)
         if host is None and name not in self._strangers:
-            host = self._book.host(name)
+            host = None if self._is_complete else self._book.host(name)
             if host is None:
                 self._strangers.add(name)
             else:
@@ -44,6 +46,7 @@ class HostMemory:
             self._strangers.clear()
         excess = len(self._hosts) - self._limit
         if excess > 0:
+            self._is_complete = False
             for name in [name for name in self._hosts if name not in unsaved][:excess]:
                 del self._hosts[name]
 

@@ -79,16 +79,17 @@ class Reading:
         into.counts["pages"] += 1
         into.counts["bytes"] += len(page.body)
         into.counts[f"outcome {outcome}"] += 1
+        own = f"{host_of(page.url)}/"
         if directives.nofollow:
             into.counts["refusal nofollow"] += len(found.links)
         else:
-            self._follow(into, found, depth + 1)
+            self._follow(into, found, depth + 1, own)
         for url, _, _, _, is_sitemap in found.listed:
-            self.offer(into, url, depth + 1, page.url, is_sitemap)
+            self.offer(into, url, depth + 1, own, is_sitemap)
 
-    def _follow(self, into: Gathering, found: Extract, depth: int) -> None:
+    def _follow(self, into: Gathering, found: Extract, depth: int, own: str) -> None:
         """Most links lead to URLs that were found before: those are counted, and not judged again."""
-        own, known, counts = host_of(found.url) + "/", into.found, into.counts
+        known, counts = into.found, into.counts
         judge, priority = self._scope.judge, self._order.priority
         for target, rel in zip(found.links.targets, found.links.rels, strict=True):
             if rel and is_nofollow(rel):
@@ -104,14 +105,14 @@ class Reading:
             else:
                 known[target] = [hint_of(priority(target), depth), 1, int(not target.startswith(own))]
 
-    def offer(self, into: Gathering, url: str, depth: int, source: str = "", is_sitemap: bool = False) -> None:
-        """A URL that no link leads to: a seed, or one that a sitemap lists."""
+    def offer(self, into: Gathering, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
+        """A URL that no link leads to: a seed, or one that a sitemap lists. `own` begins the URLs of who lists it."""
         refusal = self._scope.judge(url, depth)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return
         hint = SITEMAP_HINT if is_sitemap else hint_of(self._order.priority(url), depth)
-        into.offer(url, hint, bool(source) and host_of(url) != host_of(source))
+        into.offer(url, hint, not url.startswith(own))
 
     def admits(self, host: str) -> bool:
         """Whether the host is in the scope, which may be another one than when its URLs were found."""

@@ -26,7 +26,7 @@ class Supply:
         new = [(url, hint) for url, hint in zip(urls, hints, strict=True) if url not in self._hints][:room]
         if new:
             self._hints.update(new)
-            self._waiting.setdefault(host, deque()).extend(url for url, _ in new)
+            self._waiting.setdefault(host, deque()).extend([url for url, _ in new])
             self._waiting_count += len(new)
         return len(new)
 

@@ -167,6 +167,9 @@ def _failing_since(now: float, before: RobotsAnswer | None) -> float:
 
 def retry_after_seconds(page: Page, now: float) -> float:
     """How long the host asks to be left alone, a day at most; 0 where it does not ask."""
-    text = (page.header("retry-after") or "").strip()
+    value = page.header("retry-after")
+    if value is None:
+        return 0.0
+    text = value.strip()
     until = now + float(text[:9]) if text.isascii() and text.isdecimal() else epoch_seconds(text)
     return min(max((until or now) - now, 0.0), DAY_SECONDS)

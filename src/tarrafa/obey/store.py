@@ -36,6 +36,7 @@ CREATE TABLE answers (
 _REMEDY = "remove it, and every robots.txt is asked for again"
 _COLUMNS = "host, basis, reason, status, fetched_at, expires_at, failing_since, body"
 _GET = f"SELECT {_COLUMNS} FROM answers WHERE host = ?"  # noqa: S608
+_ANY = "SELECT 1 FROM answers LIMIT 1"
 _PUT = f"INSERT OR REPLACE INTO answers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 
 
@@ -51,6 +52,8 @@ class RobotsStore:
         # Hosts whose robots.txt was never asked for. Filled by answer, emptied by put, or all at once when too many.
         self._unasked: set[str] = set()
         self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=False)
+        # While nothing was left out of memory, there is nothing else on disk.
+        self._is_complete = not self._database.rows(_ANY)
 
     def permission(self, host: str) -> Permission | None:
         """What the host allows, also when that has expired; None where its robots.txt was never asked for."""
@@ -62,7 +65,7 @@ class RobotsStore:
         return None if answer is None else self._keep(answer)
 
     def answer(self, host: str) -> RobotsAnswer | None:
-        if host in self._unasked:
+        if host in self._unasked or (self._is_complete and host not in self._permissions):
             return None
         rows = self._database.rows(_GET, (host,))
         if not rows:
@@ -93,6 +96,7 @@ class RobotsStore:
         permission = self._permissions[answer.host] = permission_of(answer, self._token)
         self._room_bytes += _size_bytes(before) - _size_bytes(permission)
         while self._room_bytes < 0 and len(self._permissions) > 1:
+            self._is_complete = False
             self._room_bytes += _size_bytes(self._permissions.popitem(last=False)[1])
         return permission
 

@@ -30,12 +30,15 @@ class Level:
 
     def priority(self, url: str) -> int:
         start = url.find("/", 8)
-        root_level = self._root_levels.get(url[:start])
-        if root_level is None:
+        try:
+            root_level = self._root_levels[url[:start]]
+        except KeyError:
             root_level = self._remember(url[:start])
-        query = url.find("?", start)
-        slashes = url.count("/", start) if query < 0 else url.count("/", start, query)
-        return min(root_level + 10 * slashes, PRIORITY_MAX)
+        slashes = url.count("/", start, url.find("?", start)) if "?" in url else url.count("/", start)
+        priority = root_level + 10 * slashes
+        if priority > PRIORITY_MAX:  # a call of `min` costs more, and this is asked for every URL
+            return PRIORITY_MAX
+        return priority
 
     def _remember(self, before_path: str) -> int:
         if len(self._root_levels) >= _CACHE_LIMIT:
@@ -52,7 +55,9 @@ class Fifo:
 
 
 def hint_of(priority: int, depth: int) -> int:
-    return priority << 6 | min(depth, DEPTH_MAX)
+    if depth > DEPTH_MAX:
+        depth = DEPTH_MAX
+    return priority << 6 | depth
 
 
 def nearer(hint: int, depth: int) -> int:
