@@ -1,8 +1,6 @@
 """The parts of an agent, one by one."""
 
 import asyncio
-import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +14,11 @@ from tarrafa.crawl.hosts import Checkpoint, Host, HostBook, Standing
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.crawl.progress import Rates, cpu_seconds, memory_bytes
-from tarrafa.crawl.reading import BESIDE_BYTES, Read, Reading
+from tarrafa.crawl.reading import Reading
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.extract import Extract, Format, Links, Options, extract
+from tarrafa.extract import Options
 from tarrafa.keep import BEGINNING, Kept, Place
 from tarrafa.records import Failure, FailureKind, Page
 from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, depth_of, hint_of, nearer
@@ -198,18 +196,6 @@ def test_memory_of_hosts_forgets_only_what_is_in_the_book(tmp_path: Path) -> Non
 # Reading.
 
 
-def slow_or_not(page: Page, body: bytes, options: Options) -> Extract:
-    """In the other process."""
-    if body.startswith(b"slow"):
-        time.sleep(30)
-    return extract(page, body, options)
-
-
-def deadly(page: Page, body: bytes, options: Options) -> Extract:
-    """In the other process, which ends with it."""
-    os._exit(1)
-
-
 def reading() -> Reading:
     return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), Options(), 5_000_000)
 
@@ -257,41 +243,6 @@ def test_sitemaps_come_first_and_what_they_list_is_offered() -> None:
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
     reader.gather(found, asyncio.run(reader.read(answer)), Kept(BEGINNING, ""), 0, ())
     assert found.found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
-
-
-def test_large_page_is_read_beside_as_it_would_be_here() -> None:
-    reader = reading()
-    large = page("<title>t</title>" + "<p>word <a href=/1>one</a></p>" * (BESIDE_BYTES // 20))
-    beside = asyncio.run(reader.read(large))
-    assert beside.extract == extract(large, large.body)
-    assert reader._beside is not None
-    reader.close()
-    assert reader._beside is None
-
-
-def test_large_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.crawl.reading.extract", slow_or_not)
-    monkeypatch.setattr("tarrafa.crawl.reading.BESIDE_TIMEOUT_SECONDS", 3.0)
-    filler = "<p>x" * (BESIDE_BYTES // 4)
-    bodies = [f"slow {filler}", *(f"<a href=/{number}>one</a>{filler}" for number in range(4))]
-
-    async def read_all() -> list[Read]:
-        return await asyncio.gather(*(reader.read(page(body)) for body in bodies))
-
-    reader = reading()
-    slow, *others = asyncio.run(read_all())
-    reader.close()
-    assert slow.extract.links == Links()
-    assert [[link.target for link in each.extract.links] for each in others] == [[f"{A}/{n}"] for n in range(4)]
-
-
-def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.crawl.reading.extract", deadly)
-    reader = reading()
-    found = asyncio.run(reader.read(page("<a href=/1>one</a>" + "<p>x" * (BESIDE_BYTES // 4))))
-    reader.close()
-    assert found.extract.format is Format.OTHER
-    assert found.size_bytes > BESIDE_BYTES
 
 
 # Progress.

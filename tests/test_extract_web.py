@@ -8,7 +8,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract
+from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract, extract_all
 from tarrafa.extract.likeness import fold, likeness, similarity
 from tarrafa.records import Page
 from tarrafa.simulate.web import Plan, Row, Truth, Web, parse_faults
@@ -37,6 +37,15 @@ def rows(plan: Plan) -> dict[str, Row]:
 def plan(request: pytest.FixtureRequest) -> Plan:
     assert isinstance(request.param, Plan)
     return request.param
+
+
+def test_pages_that_are_read_together_say_what_they_say_alone(plan: Plan) -> None:
+    """Also where some of them are no HTML."""
+    (first, *pages), others = [page for page, _ in extracts(plan).values()], ("text/plain", "image/png", "text/xml")
+    odd = [first._replace(headers=(("Content-Type", other),), body=b"http://a.example/ text") for other in others]
+    sources = [(page, body_of(page)) for page in (odd[0], first, *odd[1:], *pages, odd[0])]
+    assert extract_all(sources) == [extract(page, body) for page, body in sources]
+    assert extract_all([]) == []
 
 
 def says_nofollow(found: Extract) -> bool:

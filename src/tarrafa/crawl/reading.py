@@ -1,15 +1,11 @@
 """From a page to what is gathered of it: document, links, and the URLs that may be visited."""
 
-import asyncio
-import contextlib
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from typing import NamedTuple
 
+from tarrafa.crawl.extracting import Extracting
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.outcomes import outcome_of
-from tarrafa.extract import Extract, Format, Options, extract
+from tarrafa.extract import Extract, Options
 from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, Kept
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
@@ -17,10 +13,6 @@ from tarrafa.records import Page
 from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, hint_of, nearer
 from tarrafa.urls import host_of
 
-# Larger bodies are read in another process: parsing holds the interpreter, and visits would wait.
-BESIDE_BYTES = 200_000
-BESIDE_TIMEOUT_SECONDS = 60.0
-_TRIES = 2
 _LINK_BYTES = 300  # that one takes in memory, roughly
 
 
@@ -39,34 +31,12 @@ class Reading:
         self._order = order
         self._options = options
         self._body_limit_bytes = body_limit_bytes
-        self._beside: ProcessPoolExecutor | None = None  # made for the first large page
-        self._turn = asyncio.Semaphore(1)  # one large page at a time, so that each has the process for itself
+        self._extracting = Extracting(options)
 
     async def read(self, page: Page) -> Read:
-        """Small pages here and now; a large one in another process, and without what it says if that takes too long."""
         decoded = decode(page, self._body_limit_bytes)
-        body = b"" if decoded.unknown_coding else decoded.body
-        if len(body) < BESIDE_BYTES:
-            found = extract(page, body, self._options)
-        else:
-            async with self._turn:
-                found = await self._extract_beside(page, body)
+        found = await self._extracting.extract(page, b"" if decoded.unknown_coding else decoded.body)
         return Read(page, found, len(decoded.body), decoded.truncated)
-
-    async def _extract_beside(self, page: Page, body: bytes) -> Extract:
-        for _ in range(_TRIES):
-            if self._beside is None:
-                self._beside = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
-            work = asyncio.get_running_loop().run_in_executor(self._beside, extract, page, body, self._options)
-            try:
-                async with asyncio.timeout(BESIDE_TIMEOUT_SECONDS):
-                    return await work
-            except TimeoutError:
-                self.close()
-                break
-            except BrokenProcessPool:  # it was killed, by this page or by the system
-                self.close()
-        return Extract(page.url, Format.OTHER, base_url=page.url)
 
     def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
@@ -119,13 +89,7 @@ class Reading:
         return self._scope.admits(host)
 
     def close(self) -> None:
-        if self._beside is not None:
-            # There is no other way to end one that does not.
-            for process in list((self._beside._processes or {}).values()):
-                with contextlib.suppress(OSError):
-                    process.kill()
-            self._beside.shutdown(wait=False, cancel_futures=True)
-            self._beside = None
+        self._extracting.close()
 
 
 def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
