@@ -1,4 +1,4 @@
-"""Pages are read without keeping visits waiting: small ones that came together at once, large ones in another process."""
+"""Pages are read without keeping visits waiting: small ones that came together at once, large ones in a process apart."""
 
 import asyncio
 import contextlib
