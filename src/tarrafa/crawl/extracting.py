@@ -1,4 +1,4 @@
-"""Pages are read without keeping visits waiting: small ones that came together at once, large ones in a process apart."""
+"""Pages are read without making visits wait: small ones that came together at once, large ones in another process."""
 
 import asyncio
 import contextlib
