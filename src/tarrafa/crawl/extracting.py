@@ -43,7 +43,8 @@ class Extracting:
         return found
 
     def _extract_waiting(self) -> None:
-        together, size_bytes = [], 0
+        together: list[tuple[Page, bytes, asyncio.Future[Extract]]] = []
+        size_bytes = 0
         while self._waiting and len(together) < TOGETHER_COUNT and size_bytes < TOGETHER_BYTES:
             together.append(self._waiting.popleft())
             size_bytes += len(together[-1][1])
