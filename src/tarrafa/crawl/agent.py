@@ -84,6 +84,7 @@ class Agent:
         rounds = self._parts.rounds
         self._parts.archive.flush()
         if rounds.is_due(now, is_short):
+            self._parts.robots.save()
             rounds.begin(is_short, self._wake)
         if now >= self._reported_at + REPORT_SECONDS:
             self._reported_at = now
@@ -199,6 +200,7 @@ class Agent:
         with contextlib.suppress(WorkError):  # it was told already, or what is not flushed is fetched again
             self._parts.archive.flush()
         self._parts.archive.close()
-        self._parts.robots.close()
+        with contextlib.suppress(WorkError):  # the same
+            self._parts.robots.close()
         self._parts.memory.close()
         self._keeper.close()

@@ -66,6 +66,9 @@ class Robots:
         assert isinstance(settled, Settled)
         return settled
 
+    def save(self) -> None:
+        self._store.save()
+
     def close(self) -> None:
         self._store.close()
 

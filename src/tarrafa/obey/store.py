@@ -1,12 +1,14 @@
 """Every host's last answer about robots.txt, on disk; the permissions used lately, in memory.
 
-One table of an SQLite file that is written ahead (WAL): a killed process loses nothing, a machine without power the
-last moments at most, and then a robots.txt is asked for once more.
+One table of an SQLite file that is written ahead (WAL): a killed process loses nothing that was saved, a machine
+without power the last moments at most; what is lost is asked for once more. Answers are saved some at a time, because
+a transaction costs several times as much as what it writes.
 """
 
 import zlib
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 from isal import isal_zlib
 
@@ -18,6 +20,7 @@ from tarrafa.obey.robots import ROBOTS_MAX_BYTES
 FORMAT = 1
 MEMORY_BYTES = 64 * 1024 * 1024
 _UNASKED_LIMIT = 100_000
+_UNSAVED_LIMIT = 200
 
 # What a permission takes beside its rules: itself, its host's name, its place in the dictionary.
 _ENTRY_BYTES = 400
@@ -51,6 +54,8 @@ class RobotsStore:
         self._permissions: OrderedDict[str, Permission] = OrderedDict()
         # Hosts whose robots.txt was never asked for. Filled by answer, emptied by put, or all at once when too many.
         self._unasked: set[str] = set()
+        # Rows by host. Filled by put, emptied by save.
+        self._unsaved: dict[str, tuple[Any, ...]] = {}
         self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=False)
         # While nothing was left out of memory, there is nothing else on disk.
         self._is_complete = not self._database.rows(_ANY)
@@ -67,7 +72,8 @@ class RobotsStore:
     def answer(self, host: str) -> RobotsAnswer | None:
         if host in self._unasked or (self._is_complete and host not in self._permissions):
             return None
-        rows = self._database.rows(_GET, (host,))
+        unsaved = self._unsaved.get(host)
+        rows = [unsaved] if unsaved else self._database.rows(_GET, (host,))
         if not rows:
             self._note_unasked(host)
             return None
@@ -82,14 +88,27 @@ class RobotsStore:
         self._unasked.add(host)
 
     def put(self, answer: RobotsAnswer) -> Permission:
+        """On disk with the next `save`."""
         self._unasked.discard(answer.host)
         packed = None if answer.body is None else isal_zlib.compress(answer.body)
         moments = (answer.fetched_at, answer.expires_at, answer.failing_since)
-        self._database.write(_PUT, (answer.host, answer.basis, answer.reason, answer.status, *moments, packed))
+        self._unsaved[answer.host] = (answer.host, answer.basis, answer.reason, answer.status, *moments, packed)
+        if len(self._unsaved) >= _UNSAVED_LIMIT:
+            self.save()
         return self._keep(answer)
 
+    def save(self) -> None:
+        """What was put is safe from now on, whenever the process is killed."""
+        if self._unsaved:
+            with self._database.transaction():
+                self._database.write_many(_PUT, self._unsaved.values())
+            self._unsaved.clear()
+
     def close(self) -> None:
-        self._database.close()
+        try:
+            self.save()
+        finally:
+            self._database.close()
 
     def _keep(self, answer: RobotsAnswer) -> Permission:
         before = self._permissions.pop(answer.host, None)
