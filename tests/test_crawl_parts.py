@@ -1,6 +1,5 @@
 """The parts of an agent, one by one."""
 
-import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -206,7 +205,7 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 
 def gather(body: str, depth: int = 0, *headers: tuple[str, str]) -> Gathering:
     found, reader = Gathering(), reading()
-    read = asyncio.run(reader.read(page(body, f"{A}/", *headers)))
+    (read,) = reader.read([reader.opened(page(body, f"{A}/", *headers))])
     reader.gather(found, read, Kept(BEGINNING, "sha1:X"), depth, ("content-usage: x",))
     return found
 
@@ -241,7 +240,8 @@ def test_sitemaps_come_first_and_what_they_list_is_offered() -> None:
     found, reader = Gathering(), reading()
     body = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>%s/more.xml</loc></sitemap></sitemapindex>"
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
-    reader.gather(found, asyncio.run(reader.read(answer)), Kept(BEGINNING, ""), 0, ())
+    (read,) = reader.read([reader.opened(answer)])
+    reader.gather(found, read, Kept(BEGINNING, ""), 0, ())
     assert found.found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.keeper import Keeper
+from tarrafa.crawl.landing import DEPTH, Landing
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
-from tarrafa.crawl.visiting import DEPTH, Visiting
+from tarrafa.crawl.visiting import Visiting
 from tarrafa.errors import WorkError
 from tarrafa.keep import Kept, pages
 from tarrafa.records import header
@@ -38,7 +39,8 @@ class Agent:
         self._limits = limits
         self._report = report
         self._feeding = Feeding(parts)
-        self._visiting = Visiting(parts, self._feeding, self._wake)
+        self._landing = Landing(parts, self._feeding)
+        self._visiting = Visiting(parts, self._feeding, self._landing, self._wake)
         self._woken = asyncio.Event()
         self._ending = Ending.RUNNING
         self._rates = Rates()
@@ -70,7 +72,7 @@ class Agent:
         reading, rounds = self._parts.reading, self._parts.rounds
         for stored in pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
             depth = int(header(stored.fields, DEPTH) or 0)
-            self._visiting.gather(await reading.read(stored.page), Kept(stored.place, stored.digest), depth)
+            await self._landing.regain(stored.page, Kept(stored.place, stored.digest), depth)
         for url in seeds:
             reading.offer(rounds.gathering, url, 0)
         while rounds.has_news and self._ending is Ending.RUNNING:

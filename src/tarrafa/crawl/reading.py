@@ -1,11 +1,12 @@
 """From a page to what is gathered of it: document, links, and the URLs that may be visited."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tarrafa.crawl.extracting import Extracting
+from tarrafa.crawl.beside import LARGE_BYTES, Beside
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.outcomes import outcome_of
-from tarrafa.extract import Extract, Options
+from tarrafa.extract import Extract, Options, extract_all
 from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, Kept
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
@@ -14,6 +15,19 @@ from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, hint_of, nea
 from tarrafa.urls import host_of
 
 _LINK_BYTES = 300  # that one takes in memory, roughly
+
+
+class Opened(NamedTuple):
+    """A page, and its body without content coding."""
+
+    page: Page
+    body: bytes  # to be read: empty where the coding is unknown
+    size_bytes: int
+    truncated: bool
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.body) >= LARGE_BYTES
 
 
 class Read(NamedTuple):
@@ -31,12 +45,21 @@ class Reading:
         self._order = order
         self._options = options
         self._body_limit_bytes = body_limit_bytes
-        self._extracting = Extracting(options)
+        self._beside = Beside(options)
 
-    async def read(self, page: Page) -> Read:
-        decoded = decode(page, self._body_limit_bytes)
-        found = await self._extracting.extract(page, b"" if decoded.unknown_coding else decoded.body)
-        return Read(page, found, len(decoded.body), decoded.truncated)
+    def opened(self, page: Page) -> Opened:
+        body, truncated, is_unknown = decode(page, self._body_limit_bytes)
+        return Opened(page, b"" if is_unknown else body, len(body), truncated)
+
+    def read(self, opened: Sequence[Opened]) -> list[Read]:
+        """Here and now; large ones are not for this."""
+        extracts = extract_all([(page, body) for page, body, _, _ in opened], self._options)
+        return [Read(each.page, found, *each[2:]) for each, found in zip(opened, extracts, strict=True)]
+
+    async def read_beside(self, opened: Opened) -> Read:
+        """A large one, without keeping others waiting."""
+        page, body, size_bytes, truncated = opened
+        return Read(page, await self._beside.extract(page, body), size_bytes, truncated)
 
     def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
@@ -89,7 +112,7 @@ class Reading:
         return self._scope.admits(host)
 
     def close(self) -> None:
-        self._extracting.close()
+        self._beside.close()
 
 
 def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:

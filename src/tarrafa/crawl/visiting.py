@@ -1,30 +1,29 @@
-"""Visits, from the workbench's word to the page that is kept."""
+"""Visits, from the workbench's word to the answer."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 
 from tarrafa.crawl.feeding import PAGES, Feeding
-from tarrafa.crawl.hosts import Standing
+from tarrafa.crawl.landing import Landing
 from tarrafa.crawl.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.crawl.parts import Parts
-from tarrafa.crawl.reading import Read
 from tarrafa.crawl.robots import Settled
 from tarrafa.errors import WorkError
-from tarrafa.keep import Kept, Place
-from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, Permission, RobotsRequest, first_request, retry_after_seconds
+from tarrafa.keep import Place
+from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, Permission, RobotsRequest, first_request
 from tarrafa.records import Failure, Page, Request
-from tarrafa.schedule import SITEMAP_HINT, Answer, Fate, Visit, depth_of
+from tarrafa.schedule import SITEMAP_HINT, Fate, Visit, depth_of
 from tarrafa.urls import host_name, host_of
 
-DEPTH = "depth"  # noted with each page in the archive: links from a seed
 _NO_PLACE = Place(NO_FILE, 0)
 _NAME_SECONDS = 300.0  # for which an address is believed
 
 
 class Visiting:
-    def __init__(self, parts: Parts, feeding: Feeding, wake: Callable[[], None]) -> None:
+    def __init__(self, parts: Parts, feeding: Feeding, landing: Landing, wake: Callable[[], None]) -> None:
         self._parts = parts
         self._feeding = feeding
+        self._landing = landing
         self._wake = wake
         # Under way. Each enters when it begins and leaves when it ends.
         self.flying: set[asyncio.Task[None]] = set()
@@ -142,51 +141,14 @@ class Visiting:
         hint = self._parts.supply.hint(visit.url)
         is_sitemap = hint == SITEMAP_HINT
         got = await self._parts.web.fetch(Request(visit.url, address=visit.address, any_type=is_sitemap))
-        # Read before the host is free: what it has of pages is counted before its next visit.
-        read = await self._parts.reading.read(got) if isinstance(got, Page) else None
+        if isinstance(got, Page):
+            await self._landing.land(visit, got, depth_of(hint))
+            return
         now = self._parts.clock.monotonic()
-        ended = self._parts.bench.ended(visit, now, self._answer(visit.host, got))
+        ended = self._parts.bench.ended(visit, now, self._landing.answer(visit.host, got))
         if ended.fate is Fate.FINAL:
-            if read is not None:
-                self.keep(read, depth_of(hint))
-            elif isinstance(got, Failure):
-                self._end(visit.url, got)
+            self._end(visit.url, got)
         self._feeding.after(visit.host, ended, now)
-
-    def _answer(self, name: str, got: Page | Failure) -> Answer:
-        if isinstance(got, Failure):
-            return Answer(0, got.kind)
-        now = self._parts.clock.now()
-        retry_after = retry_after_seconds(got, now)
-        host = self._parts.memory.find(name) if retry_after else None
-        if host is not None:
-            # The workbench sees to it; this is for after a restart.
-            host.until = now + retry_after
-            self._feeding.note(host)
-        return Answer(got.status, None, got.timings.total_seconds, retry_after)
-
-    def keep(self, read: Read, depth: int) -> None:
-        """A page, into the archive and the gathering at once: between the two nothing is saved."""
-        self._parts.rounds.is_torn = True
-        kept = self._parts.archive.append(read.page, self._parts.web.asked, ((DEPTH, str(depth)),))
-        self.gather(read, kept, depth)
-        self._parts.rounds.is_torn = False
-
-    def gather(self, read: Read, kept: Kept, depth: int) -> None:
-        page, gathering = read.page, self._parts.rounds.gathering
-        name = host_of(page.url)
-        usage = self._parts.robots.usage(name, page.url)
-        self._parts.reading.gather(gathering, read, kept, depth, usage)
-        host, times = self._feeding.meet(name), page.timings
-        host.pages += 1
-        host.bytes += len(page.body)
-        host.visited_at = page.at
-        host.name_seconds, host.first_byte_seconds = times.name_seconds, times.first_byte_seconds
-        host.connect_seconds = times.connect_seconds or host.connect_seconds
-        host.total_seconds = times.total_seconds
-        if host.standing == Standing.ASIDE:
-            host.standing, host.reason, host.asides = Standing.WELCOME, "", 0
-        self._feeding.note(host)
 
     def _end(self, url: str, outcome: Failure | None) -> None:
         """Done with a URL of which there is no page: it failed, or robots.txt forbids it."""
@@ -206,7 +168,7 @@ class Visiting:
         request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
         got = await self._parts.web.fetch(request)
         now, robots = self._parts.clock.monotonic(), self._parts.robots
-        ended = self._parts.bench.ended(visit, now, self._answer(visit.host, got))
+        ended = self._parts.bench.ended(visit, now, self._landing.answer(visit.host, got))
         if ended.fate is Fate.FINAL:
             for follows in robots.answered(visit.url, got, self._parts.clock.now()):
                 self._follow(follows, now)

@@ -1,0 +1,50 @@
+"""Large pages are read in another process: parsing holds the interpreter, and visits would wait."""
+
+import asyncio
+import contextlib
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from tarrafa.extract import Extract, Format, Options, extract
+from tarrafa.records import Page
+
+LARGE_BYTES = 200_000
+TIMEOUT_SECONDS = 60.0
+_TRIES = 2
+
+
+class Beside:
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._process: ProcessPoolExecutor | None = None  # made for the first page
+        self._turn = asyncio.Semaphore(1)  # one page at a time, so that each has the process for itself
+
+    async def extract(self, page: Page, body: bytes) -> Extract:
+        """Without what the page says if that takes too long."""
+        async with self._turn:
+            return await self._extract(page, body)
+
+    async def _extract(self, page: Page, body: bytes) -> Extract:
+        for _ in range(_TRIES):
+            if self._process is None:
+                self._process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+            work = asyncio.get_running_loop().run_in_executor(self._process, extract, page, body, self._options)
+            try:
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    return await work
+            except TimeoutError:
+                self.close()
+                break
+            except BrokenProcessPool:  # it was killed, by this page or by the system
+                self.close()
+        return Extract(page.url, Format.OTHER, base_url=page.url)
+
+    def close(self) -> None:
+        if self._process is not None:
+            # There is no other way to end one that does not.
+            for process in list((self._process._processes or {}).values()):
+                with contextlib.suppress(OSError):
+                    process.kill()
+            self._process.shutdown(wait=False, cancel_futures=True)
+            self._process = None

@@ -1,0 +1,100 @@
+"""Pages that have come: the host may rest, and the page is read, kept and gathered.
+
+Pages of one moment are taken in together. A large one is read beside the visits first, and comes alone.
+"""
+
+from typing import NamedTuple
+
+from tarrafa.crawl.feeding import Feeding
+from tarrafa.crawl.hosts import Standing
+from tarrafa.crawl.parts import Parts
+from tarrafa.crawl.reading import Opened, Read
+from tarrafa.crawl.together import Together
+from tarrafa.keep import Kept
+from tarrafa.obey import retry_after_seconds
+from tarrafa.records import Failure, Page
+from tarrafa.schedule import Answer, Fate, Visit
+from tarrafa.urls import host_of
+
+DEPTH = "depth"  # noted with each page in the archive: links from a seed
+# So many pages are taken in at a time, and about so much of them: some milliseconds' work.
+_TOGETHER_COUNT, _TOGETHER_BYTES = 16, 200_000
+
+
+class Landed(NamedTuple):
+    """A page that has come."""
+
+    visit: Visit
+    depth: int
+    opened: Opened
+    read: Read | None = None  # if it was read already
+
+
+class Landing:
+    def __init__(self, parts: Parts, feeding: Feeding) -> None:
+        self._parts = parts
+        self._feeding = feeding
+        self._together: Together[Landed] = Together(self._take_in, _TOGETHER_COUNT, _TOGETHER_BYTES)
+
+    async def land(self, visit: Visit, page: Page, depth: int) -> None:
+        """Until the page is kept, or is to be tried again, and its host may be visited again."""
+        reading = self._parts.reading
+        opened = reading.opened(page)
+        if opened.is_large:
+            self._take_in([Landed(visit, depth, opened, await reading.read_beside(opened))])
+        else:
+            await self._together.add(Landed(visit, depth, opened), len(opened.body))
+
+    def _take_in(self, landed: list[Landed]) -> None:
+        """Nobody else's turn comes meanwhile, so what a host has of pages is counted before its next visit."""
+        now, bench = self._parts.clock.monotonic(), self._parts.bench
+        ended = [bench.ended(each.visit, now, self.answer(each.visit.host, each.opened.page)) for each in landed]
+        final = [each for each, end in zip(landed, ended, strict=True) if end.fate is Fate.FINAL]
+        reads = iter(self._parts.reading.read([each.opened for each in final if each.read is None]))
+        self._keep([(each.read or next(reads), each.depth) for each in final])
+        for each, end in zip(landed, ended, strict=True):
+            self._feeding.after(each.visit.host, end, now)
+
+    def answer(self, name: str, got: Page | Failure) -> Answer:
+        if isinstance(got, Failure):
+            return Answer(0, got.kind)
+        now = self._parts.clock.now()
+        retry_after = retry_after_seconds(got, now)
+        host = self._parts.memory.find(name) if retry_after else None
+        if host is not None:
+            # The workbench sees to it; this is for after a restart.
+            host.until = now + retry_after
+            self._feeding.note(host)
+        return Answer(got.status, None, got.timings.total_seconds, retry_after)
+
+    def _keep(self, pages: list[tuple[Read, int]]) -> None:
+        """Into the archive and the gathering at once: between the two nothing is saved."""
+        archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds
+        rounds.is_torn = True
+        kept = [archive.append(read.page, asked, ((DEPTH, str(depth)),)) for read, depth in pages]
+        for (read, depth), place in zip(pages, kept, strict=True):
+            self._gather(read, place, depth)
+        rounds.is_torn = False
+
+    async def regain(self, page: Page, kept: Kept, depth: int) -> None:
+        """A page that is in the archive, and of which nothing else was saved."""
+        reading = self._parts.reading
+        opened = reading.opened(page)
+        read = await reading.read_beside(opened) if opened.is_large else reading.read([opened])[0]
+        self._gather(read, kept, depth)
+
+    def _gather(self, read: Read, kept: Kept, depth: int) -> None:
+        page, gathering = read.page, self._parts.rounds.gathering
+        name = host_of(page.url)
+        usage = self._parts.robots.usage(name, page.url)
+        self._parts.reading.gather(gathering, read, kept, depth, usage)
+        host, times = self._feeding.meet(name), page.timings
+        host.pages += 1
+        host.bytes += len(page.body)
+        host.visited_at = page.at
+        host.name_seconds, host.first_byte_seconds = times.name_seconds, times.first_byte_seconds
+        host.connect_seconds = times.connect_seconds or host.connect_seconds
+        host.total_seconds = times.total_seconds
+        if host.standing == Standing.ASIDE:
+            host.standing, host.reason, host.asides = Standing.WELCOME, "", 0
+        self._feeding.note(host)

@@ -1,0 +1,63 @@
+"""Large pages are read in another process, and whatever one does, the others are read."""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from tarrafa.crawl.beside import LARGE_BYTES, Beside
+from tarrafa.extract import Extract, Format, Links, Options, extract
+from tarrafa.records import Page
+
+A = "http://a.example"
+
+
+def page(body: str) -> Page:
+    return Page(f"{A}/", 200, (("Content-Type", "text/html"),), body.encode(), at=5.0)
+
+
+async def read(beside: Beside, pages: Sequence[Page]) -> list[Extract]:
+    return await asyncio.gather(*(beside.extract(each, each.body) for each in pages))
+
+
+def slow_or_not(page: Page, body: bytes, options: Options) -> Extract:
+    """In the other process."""
+    if body.startswith(b"slow"):
+        time.sleep(30)
+    return extract(page, body, options)
+
+
+def deadly(page: Page, body: bytes, options: Options) -> Extract:
+    """In the other process, which ends with it."""
+    os._exit(1)
+
+
+def test_page_is_read_beside_as_it_would_be_here() -> None:
+    beside = Beside(Options())
+    large = page("<title>t</title>" + "<p>word <a href=/1>one</a></p>" * (LARGE_BYTES // 20))
+    assert asyncio.run(read(beside, [large])) == [extract(large, large.body)]
+    assert beside._process is not None
+    beside.close()
+    assert beside._process is None
+
+
+def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarrafa.crawl.beside.extract", slow_or_not)
+    monkeypatch.setattr("tarrafa.crawl.beside.TIMEOUT_SECONDS", 3.0)
+    filler = "<p>x" * (LARGE_BYTES // 4)
+    bodies = [f"slow {filler}", *(f"<a href=/{number}>one</a>{filler}" for number in range(4))]
+    beside = Beside(Options())
+    slow, *others = asyncio.run(read(beside, [page(body) for body in bodies]))
+    beside.close()
+    assert slow.links == Links()
+    assert [[link.target for link in each.links] for each in others] == [[f"{A}/{n}"] for n in range(4)]
+
+
+def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarrafa.crawl.beside.extract", deadly)
+    beside = Beside(Options())
+    (found,) = asyncio.run(read(beside, [page("<a href=/1>one</a>" + "<p>x" * (LARGE_BYTES // 4))]))
+    beside.close()
+    assert found.format is Format.OTHER

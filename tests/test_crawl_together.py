@@ -1,0 +1,90 @@
+"""What comes at the same time is worked on together, within bounds, and nobody waits for company or in vain."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from tarrafa.crawl.together import Together
+
+
+class Work:
+    """Notes what it is given at a time."""
+
+    def __init__(self) -> None:
+        self.heaps: list[list[int]] = []
+
+    def __call__(self, heap: list[int]) -> None:
+        self.heaps.append(heap)
+        if 13 in heap:
+            raise MemoryError("unlucky")
+
+
+def run(come: Callable[[Together[int]], Awaitable[None]], count_limit: int = 4, bytes_limit: int = 100) -> Work:
+    async def made() -> Work:
+        work = Work()
+        await come(Together(work, count_limit, bytes_limit))
+        return work
+
+    return asyncio.run(made())
+
+
+def all_at_once(numbers: Sequence[int], size_bytes: int = 1) -> Callable[[Together[int]], Awaitable[None]]:
+    async def come(together: Together[int]) -> None:
+        await asyncio.gather(*(together.add(number, size_bytes) for number in numbers))
+
+    return come
+
+
+def test_what_comes_in_one_turn_is_worked_on_together_in_its_order() -> None:
+    assert run(all_at_once(range(3))).heaps == [[0, 1, 2]]
+
+
+def test_no_more_is_worked_on_at_a_time_than_the_limit() -> None:
+    assert run(all_at_once(range(10))).heaps == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_size_counts_too_and_one_that_is_larger_alone_is_not_left() -> None:
+    assert run(all_at_once(range(5), 50)).heaps == [[0, 1], [2, 3], [4]]
+    assert run(all_at_once(range(2), 500)).heaps == [[0], [1]]
+
+
+def test_what_comes_alone_waits_for_no_other() -> None:
+    async def come(together: Together[int]) -> None:
+        for number in range(3):
+            await together.add(number, 1)
+
+    assert run(come).heaps == [[0], [1], [2]]
+
+
+def test_others_on_the_loop_have_their_turn_between_two_heaps() -> None:
+    async def come(together: Together[int]) -> None:
+        waiting = [together.add(number, 1) for number in range(12)]
+        seen = []
+        while not waiting[-1].done():
+            await asyncio.sleep(0)
+            seen.append(sum(each.done() for each in waiting))
+        assert seen == [4, 8, 12]
+
+    run(come)
+
+
+def test_who_is_given_up_meanwhile_costs_the_others_nothing() -> None:
+    async def come(together: Together[int]) -> None:
+        first, second = together.add(1, 1), together.add(2, 1)
+        first.cancel()
+        await second
+
+    assert run(come).heaps == [[1, 2]]
+
+
+def test_error_is_raised_by_everybody_who_waits_and_later_ones_go_on() -> None:
+    """A visit that waited for ever would stop the crawl without a word."""
+
+    async def come(together: Together[int]) -> None:
+        for waiting in [together.add(number, 1) for number in (12, 13)]:
+            with pytest.raises(MemoryError, match="unlucky"):
+                await waiting
+        await together.add(14, 1)
+
+    assert run(come).heaps == [[12, 13], [14]]
