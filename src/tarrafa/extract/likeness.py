@@ -55,7 +55,7 @@ def fold(text: str) -> bytes:
 
 
 def _folded_wide(text: str) -> bytes:
-    folded = _folding().take(np.frombuffer(text.encode(_UTF_16, "replace"), np.uint16))
+    folded = _folding().of(np.frombuffer(text.encode(_UTF_16, "replace"), np.uint16))
     units: bytes = folded[folded != 0].tobytes()
     return units.decode(_UTF_16, "replace").encode()
 
@@ -82,7 +82,7 @@ def _runs(folded: bytes) -> _Hashes:
     """A hash of each run of three words."""
     padded = np.frombuffer(b"%b%b " % (_BEFORE, folded), np.uint8)
     is_space = padded == _SPACE
-    ends = np.flatnonzero(is_space[1:] > is_space[:-1])
+    (ends,) = (is_space[1:] > is_space[:-1]).nonzero()
     windows: _Hashes = np.ndarray(len(padded) - _WORD_BYTES + 1, "<u4", padded, strides=(1,))
     words = windows.take(ends - (_WORD_BYTES - 1))
     runs: _Hashes = words[2:] * _LAST + words[1:-1] * _SECOND + words[:-2] * _FIRST
@@ -104,13 +104,34 @@ def _latin_folding() -> bytes:
     return bytes(_folded(chr(unit)) for unit in range(256))
 
 
+class _Folding:
+    """What each unit of UTF-16 becomes: a letter without accent in lower case, itself, a space, or 0 for nothing.
+
+    To work all of it out takes as long as a hundred pages, and most texts hold few scripts: so it is done for 256 units
+    when one of them is met.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.arange(1 << 16, dtype=np.uint16)
+        self._is_done = np.zeros(1 << 8, np.bool_)
+
+    def of(self, units: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+        is_met = np.bincount(units >> 8, minlength=1 << 8) > 0
+        for part in (is_met & ~self._is_done).nonzero()[0].tolist():
+            self._work_out(part << 8)
+        self._is_done |= is_met
+        folded: npt.NDArray[np.uint16] = self._table.take(units)
+        return folded
+
+    def _work_out(self, start: int) -> None:
+        if any(first <= start < end for first, end in _CHANGING):
+            end = start + (1 << 8)
+            self._table[start:end] = [_folded(chr(unit)) for unit in range(start, end)]
+
+
 @lru_cache(maxsize=1)
-def _folding() -> npt.NDArray[np.uint16]:
-    """What each unit of UTF-16 becomes: a letter without accent in lower case, itself, a space, or 0 for nothing."""
-    table = np.arange(1 << 16, dtype=np.uint16)
-    for first, end in _CHANGING:
-        table[first:end] = [_folded(chr(unit)) for unit in range(first, end)]
-    return table
+def _folding() -> _Folding:
+    return _Folding()
 
 
 def _folded(char: str) -> int:
