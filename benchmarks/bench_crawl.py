@@ -5,8 +5,8 @@ robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also ver
 documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises, also in its order:
 breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
 first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
-start included. Tarrafa goes before the peers and once more after them, and the mean counts: the speed of a shared
-machine changes from minute to minute.
+start included. Tarrafa goes twice before the peers and twice after them, and the mean counts: the speed of a shared
+machine changes from minute to minute, and a peer takes ten times as long.
 
 With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
 from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
@@ -15,6 +15,7 @@ from the front pages of all hosts on. There, pages a second are those of the cra
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from typing import Any
 from tarrafa.simulate.web import served_apart
 
 HOSTS_COUNT = 2_000
+ROUNDS = 2
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500
@@ -137,12 +139,12 @@ PEERS = {"scrapy": scrapy}
 def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
     with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
-        before = tarrafa(url, pages, Path(name) / "before")
+        runs = [tarrafa(url, pages, Path(name) / f"before-{number}") for number in range(ROUNDS)]
         found: dict[str, Any] = {
             peer: PEERS[peer](url, pages, Path(name)) if is_installed(peer) else "missing" for peer in peers
         }
-        after = tarrafa(url, pages, Path(name) / "after")
-    ours = both(before, after)
+        runs += [tarrafa(url, pages, Path(name) / f"after-{number}") for number in range(ROUNDS)]
+    ours = joined(runs)
     report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": ours, **found}
     for peer in peers:
         if found[peer] != "missing":
@@ -151,12 +153,17 @@ def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     return report
 
 
-def both(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Two crawls as one: means of what they cost, sums of what they did wrong."""
-    means = {key: round((before[key] + after[key]) / 2, 3) for key in ("cpu_seconds", "cpu_seconds_per_1000_pages")}
-    means["pages_per_second"] = round((before["pages_per_second"] + after["pages_per_second"]) / 2, 1)
-    faults = {key: before[key] + after[key] for key in ("robots_violations", "malformed")}
-    return {**after, **means, **faults, "peak_rss_bytes": max(before["peak_rss_bytes"], after["peak_rss_bytes"])}
+def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Several crawls as one: means of what they cost, sums of what they did wrong."""
+    means = ("pages", "cpu_seconds", "cpu_seconds_per_1000_pages", "pages_per_second")
+    found = {key: round(statistics.mean(run[key] for run in runs), 3) for key in means}
+    sums = {key: sum(run[key] for run in runs) for key in ("robots_violations", "malformed")}
+    return {
+        **found,
+        "pages": round(found["pages"]),
+        **sums,
+        "peak_rss_bytes": max(run["peak_rss_bytes"] for run in runs),
+    }
 
 
 def is_installed(name: str) -> bool:
@@ -202,7 +209,7 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--pages", type=int, default=3_000, metavar="N", help="of each crawler (default 3,000)")
+    parser.add_argument("--pages", type=int, default=4_000, metavar="N", help="of each crawler (default 4,000)")
     parser.add_argument("--peers", default="scrapy", metavar="NAMES", help="with commas between (default scrapy)")
     parser.add_argument("--speedup", action="store_true", help="also the table of 10 to 100 visits at the same time")
     arguments = parser.parse_args()
