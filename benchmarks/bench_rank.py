@@ -89,7 +89,7 @@ def link_table(pages: Numbers, pages_count: int, draw: np.random.Generator) -> p
         "kind": pa.DictionaryArray.from_arrays(empty, pa.array(["a"])),
         "position": pa.array(slots.astype(np.uint32)),
     }
-    return pa.table(columns)
+    return pa.table(columns).cast(LINKS.columns)
 
 
 def document_table(pages: Numbers) -> pa.Table:

@@ -10,7 +10,7 @@ from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
 from tarrafa.schedule.hosts import Host, State
 from tarrafa.schedule.patience import Patience, Reason
-from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, Past, SetAside, Visit
 from tarrafa.schedule.workbench import Workbench
 
 HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
@@ -130,7 +130,7 @@ class Crawl(RuleBasedStateMachine):
         if self.is_held_back(host):
             return
         urls = [self.new_url(host) for _ in range(count)]
-        back = self.bench.add(host, urls, self.now, self.asides[host])
+        back = self.bench.add(host, urls, self.now, Past(self.asides[host]))
         assert list(back) == urls[len(urls) - len(back) :]
         self.held[host] += urls[: len(urls) - len(back)]
         self.bench.describe(host, self.traits[host], self.now)

@@ -1,13 +1,14 @@
 """Large pages are read in another process, and whatever one does, the others are read."""
 
 import asyncio
+import gzip
 import os
 import time
 from collections.abc import Sequence
 
 import pytest
 
-from tarrafa.crawl.beside import LARGE_BYTES, Beside
+from tarrafa.crawl.beside import LARGE_BYTES, Beside, is_large
 from tarrafa.extract import Extract, Format, Links, Options, extract
 from tarrafa.records import Page
 
@@ -20,6 +21,23 @@ def page(body: str) -> Page:
 
 async def read(beside: Beside, pages: Sequence[Page]) -> list[Extract]:
     return await asyncio.gather(*(beside.extract(each, each.body) for each in pages))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<p>word" * 2_000, False),
+        (b"word " * 30_000, False),
+        (b"<p>" + b"word " * 40_000, True),
+        (b"<b>" * 10_000, True),
+        (gzip.compress(os.urandom(1_000)), False),
+        (gzip.compress(os.urandom(30_000)), True),
+        (b"", False),
+    ],
+    ids=["small", "few tags", "large", "very many tags", "small and packed", "packed", "empty"],
+)
+def test_large_is_what_takes_long_to_read(body: bytes, expected: bool) -> None:
+    assert is_large(body) is expected
 
 
 def slow_or_not(page: Page, body: bytes, options: Options) -> Extract:
@@ -53,6 +71,22 @@ def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.Mo
     beside.close()
     assert slow.links == Links()
     assert [[link.target for link in each.links] for each in others] == [[f"{A}/{n}"] for n in range(4)]
+
+
+def test_process_that_was_killed_between_two_pages_is_replaced() -> None:
+    async def read_both() -> list[Extract]:
+        first = await read(beside, [large])
+        assert beside._process
+        for process in list(beside._process._processes.values()):
+            process.kill()
+            process.join()
+        return [*first, *await read(beside, [large])]
+
+    beside = Beside(Options())
+    large = page("<title>t</title>" + "<p>word" * (LARGE_BYTES // 5))
+    first, second = asyncio.run(read_both())
+    beside.close()
+    assert first == second == extract(large, large.body)
 
 
 def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:

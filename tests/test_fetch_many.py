@@ -16,6 +16,7 @@ from tarrafa.configuration import Crawl, Fetch
 from tarrafa.fetch import CurlTransport, TableResolver, resolve
 from tarrafa.fetch.handle import Handle, make_settings
 from tarrafa.fetch.kept import Kept
+from tarrafa.fetch.multi import Multi
 from tarrafa.records import Failure, FailureKind, Page, Request
 from tarrafa.simulate.web import Fault, Plan, Web, open_server
 from webs import hosts_of, until
@@ -62,6 +63,38 @@ def test_500_pages_at_once_all_come_and_are_the_right_ones(run: Run) -> None:
             assert len({page.body for page in pages}) > 100
             report = server.journal.report()
             assert (report["requests"], report["malformed"]) == (500, 0)
+
+    run(story())
+
+
+@pytest.mark.parametrize("late_seconds", [0.0, 0.0004, 1e-12, -0.5])
+def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_anew(
+    run: Run, late_seconds: float
+) -> None:
+    """uvloop's timers tell nothing of themselves when they are to end at once, as they do within one of its ticks."""
+
+    async def story() -> None:
+        multi = Multi(10, first_byte_seconds=5.0)
+        multi._due_at = asyncio.get_running_loop().time() + late_seconds
+        multi._on_timer_end()
+        for milliseconds in (100, 50, 0, 200, -1, 100):
+            multi._on_timer(milliseconds)
+        await asyncio.sleep(0)
+        multi.close()
+
+    run(story())
+
+
+def test_many_fetches_that_end_by_their_time_end_all(run: Run) -> None:
+    async def story() -> None:
+        async with opened(lambda _: b"") as door:
+            fetch = Fetch(timeout_seconds=0.2)
+            with transporting(fetch) as transport:
+                outcomes = await asyncio.gather(
+                    *[transport.fetch(Request(f"http://127.0.0.1:{door.port}/{n}")) for n in range(50)]
+                )
+            assert {outcome.kind for outcome in outcomes if isinstance(outcome, Failure)} == {FailureKind.TIMEOUT}
+            assert len(outcomes) == 50
 
     run(story())
 

@@ -70,6 +70,13 @@ def test_file_holds_for_a_day_and_its_refusals_have_a_reason() -> None:
     assert permission.is_due(NOW + DAY_SECONDS)
 
 
+def test_file_that_came_in_the_future_is_due() -> None:
+    """The clock was wrong then, and a day from then may be a year from now."""
+    permission = allowed(FILE)
+    assert not permission.is_due(NOW - 1)
+    assert permission.is_due(NOW - DAY_SECONDS)
+
+
 def test_every_reason_of_a_refusal_is_explained() -> None:
     text = (Path(__file__).parents[1] / "docs" / "concepts" / "robots.md").read_text()
     assert [refusal for refusal in Refusal if f"\n| `{refusal}` |" not in text] == []

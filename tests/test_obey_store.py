@@ -124,9 +124,27 @@ def test_many_answers_are_saved_without_being_asked(path: Path, store: RobotsSto
     for number in range(1_000):
         store.put(answer(f"http://{number}.example"))
     assert len(store._unsaved) <= 200
+    assert saved_count(path) == 1_000 - len(store._unsaved)
+
+
+def saved_count(path: Path) -> int:
     with contextlib.closing(sqlite3.connect(path)) as database:
         (count,) = database.execute("SELECT count(*) FROM answers").fetchone()
-    assert count == 1_000 - len(store._unsaved)
+    return int(count)
+
+
+def test_large_answers_do_not_wait_in_memory_until_they_are_many(path: Path, store: RobotsStore) -> None:
+    for number in range(20):
+        store.put(answer(f"http://{number}.example", os.urandom(400_000)))
+    assert saved_count(path) >= 10
+
+
+def test_delay_that_a_host_asks_for_is_saved_at_once(path: Path, store: RobotsStore) -> None:
+    """Were it forgotten by a kill, the host would be visited too early after it."""
+    store.put(answer("http://a.example"))
+    assert saved_count(path) == 0
+    store.put(answer("http://b.example", b"User-agent: *\nCrawl-delay: 60\n"))
+    assert saved_count(path) == 2
 
 
 # What can go wrong.

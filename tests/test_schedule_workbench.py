@@ -5,7 +5,7 @@ import pytest
 from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import ConstantDelay, Delays, TenTimesDelay, Traits
 from tarrafa.schedule.patience import Patience, Reason
-from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
 from tarrafa.schedule.workbench import Workbench
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
@@ -218,7 +218,7 @@ def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again()
     for tries, wait in enumerate((10.0, 20.0)):
         visit = visited(bench, now)
         assert (visit.url, visit.tries) == (f"{A}/0", tries)
-        assert bench.ended(visit, now, TIMEOUT) == Ended(Fate.AGAIN)
+        assert bench.ended(visit, now, TIMEOUT) == Ended(Fate.AGAIN, rest=Rest(now + wait, tries + 1))
         assert (bench.next(now + wait - 0.1), bench.resolve_next(now + wait - 0.1)) == (None, None)
         now += wait
         assert bench.next(now) is None  # its address is to be asked for again first
@@ -246,6 +246,26 @@ def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_gi
         ended = fail(bench, ended.event.until)
     assert hours == [1.0, 4.0, 16.0]
     assert ended == Ended(Fate.RETURNED, tuple(urls(A)), GivenUp(A, Reason.TIMEOUT))
+
+
+def test_host_with_a_past_waits_until_then_and_its_failures_go_on_counting() -> None:
+    bench = workbench()
+    bench.add(A, urls(A), 0.0, Past(failures=2, until=30.0))
+    settle(bench, 0.0)
+    assert bench.next(29.9) is None
+    assert bench.ended(visited(bench, 30.0), 30.0, TIMEOUT).rest == Rest(30.0 + 40.0, 3)
+
+
+def test_past_of_a_host_that_is_known_here_changes_nothing() -> None:
+    bench = with_hosts(A)
+    bench.add(A, [f"{A}/more"], 0.0, Past(asides=3, failures=4, until=1e6))
+    assert bench.ended(visited(bench, 0.0), 0.0, TIMEOUT).rest == Rest(10.0, 1)
+
+
+def test_host_that_asks_for_time_with_a_good_answer_gets_it() -> None:
+    bench = with_hosts(A)
+    assert bench.ended(visited(bench, 0.0), 0.0, Answer(200, None, 0.1, 60.0)) == Ended(rest=Rest(60.0, 0))
+    assert bench.next(59.9) is None
 
 
 def test_good_answer_forgets_failures() -> None:
@@ -332,6 +352,6 @@ def test_address_is_left_alone_also_when_its_host_could_be_handed_over() -> None
 
 def test_host_that_was_handed_over_is_given_up_in_the_end() -> None:
     bench = workbench()
-    bench.add(A, urls(A), 0.0, asides=3)
+    bench.add(A, urls(A), 0.0, Past(asides=3))
     ended = [fail(bench, 0.0) for _ in range(5)]
     assert ended[-1].event == GivenUp(A, Reason.TIMEOUT)

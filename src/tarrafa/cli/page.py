@@ -9,11 +9,12 @@ from rich.table import Table
 
 from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.crawl import CrawlFolder, checkpoint_of, reason_of
+from tarrafa.crawl import CrawlFolder, checkpoint_of, host_in, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Finder, Place, StoredPage, newest_document, newest_links, read_page
 from tarrafa.texts import printable
+from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up
 
 EXAMPLES = [
@@ -62,7 +63,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
     with Finder(folder.agent).documents(checkpoint_of(folder.hosts).number) as stretches:
         document = newest_document(stretches, url)
     if document is None:
-        raise WorkError(f"{url} {_absence(known)}")
+        raise WorkError(f"{url} {_absence(folder, known)}")
     return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document
 
 
@@ -71,10 +72,12 @@ def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
         return newest_links(stretches, url)[1]
 
 
-def _absence(known: Known | None) -> str:
+def _absence(folder: CrawlFolder, known: Known | None) -> str:
     if known is None:
         return "is unknown here; no page that was read leads to it, or it is outside of the scope"
-    return "is known and was not visited yet"
+    host = host_in(folder.hosts, host_of(known.url))
+    told = "is known and was not visited yet"
+    return f"{told}: its host is {host.standing}, because of {host.reason}" if host and host.standing else told
 
 
 def _show(stored: StoredPage, document: dict[str, Any], as_json: bool) -> None:

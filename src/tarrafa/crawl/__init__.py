@@ -25,7 +25,7 @@ Not done here: choosing between agents (there is one), visiting pages again, ind
 
 from tarrafa.crawl.agent import Agent, Limits
 from tarrafa.crawl.folder import AGENT, CrawlFolder
-from tarrafa.crawl.hosts import Host, HostBook, checkpoint_of
+from tarrafa.crawl.hosts import Host, HostBook, checkpoint_of, host_in
 from tarrafa.crawl.keeper import Keeper
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, reason_of
@@ -56,5 +56,6 @@ __all__ = [
     "Supply",
     "Web",
     "checkpoint_of",
+    "host_in",
     "reason_of",
 ]

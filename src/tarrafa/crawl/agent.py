@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.keeper import Keeper
-from tarrafa.crawl.landing import DEPTH, Landing
+from tarrafa.crawl.landing import Landing
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
 from tarrafa.crawl.visiting import Visiting
 from tarrafa.errors import WorkError
 from tarrafa.keep import Kept, pages
-from tarrafa.records import header
 from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
@@ -71,8 +70,8 @@ class Agent:
         """What was kept after the last checkpoint is gathered again, and the repository brought up to it."""
         reading, rounds = self._parts.reading, self._parts.rounds
         for stored in pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
-            depth = int(header(stored.fields, DEPTH) or 0)
-            await self._landing.regain(stored.page, Kept(stored.place, stored.digest), depth)
+            await self._landing.regain(stored.page, Kept(stored.place, stored.digest), stored.fields)
+        self._feeding.regain()
         for url in seeds:
             reading.offer(rounds.gathering, url, 0)
         while rounds.has_news and self._ending is Ending.RUNNING:
@@ -202,7 +201,7 @@ class Agent:
         with contextlib.suppress(WorkError):  # it was told already, or what is not flushed is fetched again
             self._parts.archive.flush()
         self._parts.archive.close()
-        with contextlib.suppress(WorkError):  # the same
+        with contextlib.suppress(WorkError):  # what is not saved is asked for again
             self._parts.robots.close()
         self._parts.memory.close()
         self._keeper.close()

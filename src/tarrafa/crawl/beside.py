@@ -10,8 +10,18 @@ from tarrafa.extract import Extract, Format, Options, extract
 from tarrafa.records import Page
 
 LARGE_BYTES = 200_000
+# Smaller ones take as long when they have very many tags, or are packed: a sitemap may be twenty times as long then.
+_DENSE_BYTES, _DENSE_TAGS = 20_000, 4_000
+_GZIP_MAGIC = b"\x1f\x8b"
 TIMEOUT_SECONDS = 60.0
 _TRIES = 2
+
+
+def is_large(body: bytes) -> bool:
+    """Whether to read it takes more than a few milliseconds."""
+    if len(body) < _DENSE_BYTES:
+        return False
+    return len(body) >= LARGE_BYTES or body.startswith(_GZIP_MAGIC) or body.count(b"<") > _DENSE_TAGS
 
 
 class Beside:
@@ -29,14 +39,14 @@ class Beside:
         for _ in range(_TRIES):
             if self._process is None:
                 self._process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
-            work = asyncio.get_running_loop().run_in_executor(self._process, extract, page, body, self._options)
             try:
+                work = asyncio.get_running_loop().run_in_executor(self._process, extract, page, body, self._options)
                 async with asyncio.timeout(TIMEOUT_SECONDS):
                     return await work
             except TimeoutError:
                 self.close()
                 break
-            except BrokenProcessPool:  # it was killed, by this page or by the system
+            except BrokenProcessPool:  # it was killed, by this page or by the system, perhaps long ago
                 self.close()
         return Extract(page.url, Format.OTHER, base_url=page.url)
 

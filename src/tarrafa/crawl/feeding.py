@@ -6,7 +6,7 @@ from tarrafa.addresses import is_public, parse_address
 from tarrafa.configuration import is_public_name
 from tarrafa.crawl.hosts import Host, Standing
 from tarrafa.crawl.parts import Parts
-from tarrafa.schedule import Ended, GivenUp, Reason, SetAside, Traits
+from tarrafa.schedule import NO_PAST, WAIT_MAX_SECONDS, Ended, GivenUp, Past, Reason, Rest, SetAside, Traits
 from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
@@ -59,7 +59,7 @@ class Feeding:
         if host.standing == Standing.GIVEN_UP:
             host.standing, host.reason = Standing.WELCOME, ""
             self.note(host)
-        if host.until > self._parts.clock.now():
+        if host.standing == Standing.ASIDE and self._rest_seconds(host):
             self._parts.supply.take(name, urls[:1], hints[:1])
             self.sleep(name, host.until)
             return False
@@ -105,12 +105,25 @@ class Feeding:
     def _feed(self, name: str, now: float) -> None:
         supply, bench, host = self._parts.supply, self._parts.bench, self._parts.memory.find(name)
         urls = supply.give(name, _TURN_URLS)
-        back = bench.add(name, urls, now, host.asides if host else 0)
+        back = bench.add(name, urls, now, self._past(host, now) if host else NO_PAST)
         supply.put_back(name, back)
         if not urls:
             bench.let_go(name, now)
         elif len(back) == len(urls) and not bench.has_room(now):
             self._newcomers[name] = None
+
+    def _past(self, host: Host, now: float) -> Past:
+        rest_seconds = self._rest_seconds(host)
+        if not rest_seconds:
+            return Past(host.asides, host.failing)
+        return Past(host.asides, host.failing, now + rest_seconds)
+
+    def _rest_seconds(self, host: Host) -> float:
+        """For how long a host is left alone. What ends later than anybody is ever told was said by a wrong clock."""
+        if not host.until:
+            return 0.0
+        rest_seconds = host.until - self._parts.clock.now()
+        return rest_seconds if 0.0 < rest_seconds <= WAIT_MAX_SECONDS else 0.0
 
     def _look(self) -> None:
         while self._asleep and self._asleep[0][0] <= self._parts.clock.now():
@@ -143,7 +156,7 @@ class Feeding:
         host, is_public = self._parts.memory.find(name), is_public_name(host_name(name))
         if is_public and not self._parts.manners.has_contact:
             return False
-        return host is None or (host.standing != Standing.GIVEN_UP and host.until <= self._parts.clock.now())
+        return host is None or (host.standing != Standing.GIVEN_UP and not self._rest_seconds(host))
 
     def recall(self, name: str, now: float) -> None:
         """The host leaves the workbench; its URLs wait here."""
@@ -171,6 +184,23 @@ class Feeding:
                 self.set_aside(name, reason, self._parts.clock.now() + until - now, reason is not Reason.CROWDED)
             case GivenUp(_, reason):
                 self.give_up(name, reason)
+        if ended.rest is not None:
+            self._rest(name, ended.rest, now)
+
+    def _rest(self, name: str, rest: Rest, now: float) -> None:
+        """The workbench sees to it; this is for after a restart."""
+        host = self._parts.memory.find(name)
+        if host is not None and host.standing != Standing.GIVEN_UP:
+            host.until, host.failing = self._parts.clock.now() + rest.until - now, rest.failures
+            self.note(host)
+            self._parts.rounds.pauses.write(host)
+
+    def regain(self) -> None:
+        """Hosts that were to be left alone when an earlier process was killed."""
+        for pause in self._parts.rounds.pauses.read():
+            host = self.meet(pause.name)
+            pause.put_on(host)
+            self.note(host)
 
     def set_aside(self, name: str, reason: str, until: float, is_failing: bool = False) -> None:
         """A host that was only asked for the robots.txt of another is not one of the crawl's."""
@@ -179,6 +209,7 @@ class Feeding:
             host.standing, host.reason, host.until = Standing.ASIDE, reason, until
             host.asides += is_failing
             self.note(host)
+            self._parts.rounds.pauses.write(host)
         self._parts.supply.give_up(name, but=0 if self._parts.supply.is_crowded else 1)
 
     def give_up(self, name: str, reason: str) -> None:

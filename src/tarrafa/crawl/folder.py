@@ -49,6 +49,10 @@ class CrawlFolder:
         return self.agent / "hosts" / "robots.sqlite"
 
     @property
+    def pauses(self) -> Path:
+        return self.agent / "hosts" / "pauses"
+
+    @property
     def archive(self) -> Path:
         return self.agent / ARCHIVE_FOLDER
 

@@ -6,6 +6,7 @@ happened.
 
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -16,7 +17,7 @@ from tarrafa.crawl.totals import Totals
 from tarrafa.database import Database
 from tarrafa.keep import Place
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Standing(StrEnum):
@@ -41,9 +42,10 @@ class Host:
     first_byte_seconds: float = 0.0
     total_seconds: float = 0.0
     standing: str = Standing.WELCOME
-    until: float = 0.0  # seconds since the Unix epoch
+    until: float = 0.0  # seconds since the Unix epoch; not visited before: set aside, or it failed, or asked for it
     reason: str = ""
     asides: int = 0  # times in a row that it was set aside
+    failing: int = 0  # failures in a row
 
     def copy(self) -> "Host":
         return Host(*_values(self))
@@ -101,8 +103,11 @@ class HostBook:
 
 def checkpoint_of(path: Path) -> Checkpoint:
     """The last one of the book that stands there, also while a crawl writes in it."""
-    book = HostBook(path)
-    try:
+    with closing(HostBook(path)) as book:
         return book.checkpoint()
-    finally:
-        book.close()
+
+
+def host_in(path: Path, name: str) -> Host | None:
+    """What the book that stands there says of a host, also while a crawl writes in it."""
+    with closing(HostBook(path)) as book:
+        return book.host(name)

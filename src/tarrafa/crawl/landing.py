@@ -12,11 +12,12 @@ from tarrafa.crawl.reading import Opened, Read
 from tarrafa.crawl.together import Together
 from tarrafa.keep import Kept
 from tarrafa.obey import retry_after_seconds
-from tarrafa.records import Failure, Page
+from tarrafa.records import Failure, Headers, Page, header
 from tarrafa.schedule import Answer, Fate, Visit
 from tarrafa.urls import host_of
 
-DEPTH = "depth"  # noted with each page in the archive: links from a seed
+# What is noted with each page in the archive.
+_DEPTH, _USAGE = "depth", "robots-usage"
 # So many pages are taken in at a time, and about so much of them: some milliseconds' work.
 _TOGETHER_COUNT, _TOGETHER_BYTES = 16, 200_000
 
@@ -28,6 +29,21 @@ class Landed(NamedTuple):
     depth: int
     opened: Opened
     read: Read | None = None  # if it was read already
+
+
+class Noted(NamedTuple):
+    """What cannot be told from the page itself, and is kept with it."""
+
+    depth: int  # links from a seed
+    usage: tuple[str, ...] = ()  # what the host's robots.txt says about its use
+
+    def fields(self) -> Headers:
+        return ((_DEPTH, str(self.depth)), *((_USAGE, line) for line in self.usage))
+
+
+def noted_of(fields: Headers) -> Noted:
+    usage = tuple(value for name, value in fields if name == _USAGE)
+    return Noted(int(header(fields, _DEPTH) or 0), usage)
 
 
 class Landing:
@@ -48,53 +64,50 @@ class Landing:
     def _take_in(self, landed: list[Landed]) -> None:
         """Nobody else's turn comes meanwhile, so what a host has of pages is counted before its next visit."""
         now, bench = self._parts.clock.monotonic(), self._parts.bench
-        ended = [bench.ended(each.visit, now, self.answer(each.visit.host, each.opened.page)) for each in landed]
+        ended = [bench.ended(each.visit, now, self.answer(each.opened.page)) for each in landed]
         final = [each for each, end in zip(landed, ended, strict=True) if end.fate is Fate.FINAL]
         reads = iter(self._parts.reading.read([each.opened for each in final if each.read is None]))
-        self._keep([(each.read or next(reads), each.depth) for each in final])
+        self._keep([(each.read or next(reads), self._noted(each)) for each in final])
         for each, end in zip(landed, ended, strict=True):
             self._feeding.after(each.visit.host, end, now)
 
-    def answer(self, name: str, got: Page | Failure) -> Answer:
+    def _noted(self, landed: Landed) -> Noted:
+        return Noted(landed.depth, self._parts.robots.usage(landed.visit.host, landed.visit.url))
+
+    def answer(self, got: Page | Failure) -> Answer:
         if isinstance(got, Failure):
             return Answer(0, got.kind)
-        now = self._parts.clock.now()
-        retry_after = retry_after_seconds(got, now)
-        host = self._parts.memory.find(name) if retry_after else None
-        if host is not None:
-            # The workbench sees to it; this is for after a restart.
-            host.until = now + retry_after
-            self._feeding.note(host)
+        retry_after = retry_after_seconds(got, self._parts.clock.now())
         return Answer(got.status, None, got.timings.total_seconds, retry_after)
 
-    def _keep(self, pages: list[tuple[Read, int]]) -> None:
+    def _keep(self, pages: list[tuple[Read, Noted]]) -> None:
         """Into the archive and the gathering at once: between the two nothing is saved."""
         archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds
+        rounds.check_whole()
         rounds.is_torn = True
-        kept = [archive.append(read.page, asked, ((DEPTH, str(depth)),)) for read, depth in pages]
-        for (read, depth), place in zip(pages, kept, strict=True):
-            self._gather(read, place, depth)
+        kept = [archive.append(read.page, asked, noted.fields()) for read, noted in pages]
+        for (read, noted), place in zip(pages, kept, strict=True):
+            self._gather(read, place, noted)
         rounds.is_torn = False
 
-    async def regain(self, page: Page, kept: Kept, depth: int) -> None:
-        """A page that is in the archive, and of which nothing else was saved."""
+    async def regain(self, page: Page, kept: Kept, fields: Headers) -> None:
+        """A page that is in the archive, and of which nothing else was saved; with what was noted beside it."""
         reading = self._parts.reading
         opened = reading.opened(page)
         read = await reading.read_beside(opened) if opened.is_large else reading.read([opened])[0]
-        self._gather(read, kept, depth)
+        self._gather(read, kept, noted_of(fields))
 
-    def _gather(self, read: Read, kept: Kept, depth: int) -> None:
+    def _gather(self, read: Read, kept: Kept, noted: Noted) -> None:
         page, gathering = read.page, self._parts.rounds.gathering
-        name = host_of(page.url)
-        usage = self._parts.robots.usage(name, page.url)
-        self._parts.reading.gather(gathering, read, kept, depth, usage)
-        host, times = self._feeding.meet(name), page.timings
+        self._parts.reading.gather(gathering, read, kept, noted.depth, noted.usage)
+        host, times = self._feeding.meet(host_of(page.url)), page.timings
         host.pages += 1
         host.bytes += len(page.body)
         host.visited_at = page.at
         host.name_seconds, host.first_byte_seconds = times.name_seconds, times.first_byte_seconds
         host.connect_seconds = times.connect_seconds or host.connect_seconds
         host.total_seconds = times.total_seconds
+        host.failing = 0
         if host.standing == Standing.ASIDE:
             host.standing, host.reason, host.asides = Standing.WELCOME, "", 0
         self._feeding.note(host)

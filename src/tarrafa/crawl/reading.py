@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tarrafa.crawl.beside import LARGE_BYTES, Beside
+from tarrafa.crawl.beside import Beside, is_large
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.outcomes import outcome_of
 from tarrafa.extract import Extract, Options, extract_all
@@ -27,7 +27,7 @@ class Opened(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        return len(self.body) >= LARGE_BYTES
+        return is_large(self.body)
 
 
 class Read(NamedTuple):

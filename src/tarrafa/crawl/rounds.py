@@ -16,6 +16,7 @@ from tarrafa.crawl.folder import CrawlFolder
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.keeper import Keeper
 from tarrafa.crawl.memory import HostMemory
+from tarrafa.crawl.pauses import Pauses
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import WorkError
@@ -58,6 +59,7 @@ class Rounds:
         self._thread = ThreadPoolExecutor(1, "keeper")
         # Filled with every page, and by whoever learns something; emptied by each checkpoint.
         self.gathering = Gathering()
+        self.pauses = Pauses(folder.pauses)
         # Of all that was handed over to be saved.
         self._totals = keeper.checkpoint.totals
         # URLs whose end was saved but is not in the repository. Filled by checkpoints, emptied by cycles.
@@ -150,15 +152,21 @@ class Rounds:
             self.disk_bytes = await self._in_thread(self._folder.disk_bytes)
         return supplied
 
-    async def _save(self) -> None:
+    def check_whole(self) -> None:
+        """Nothing is kept or saved any more when a page stands in the archive and not in the gathering."""
         if self.is_torn:
             raise WorkError("a page could not be gathered, so nothing is saved; the archive has it for the next start")
+
+    async def _save(self) -> None:
+        self.check_whole()
         gathered, self.gathering = self.gathering, Gathering()
         # The loop goes on changing the facts about hosts.
         gathered.hosts = {name: host.copy() for name, host in gathered.hosts.items()}
         self._totals = Totals(self._totals + gathered.counts)
         end, make_durable = self._archive.begin_sync()
+        pauses = self.pauses.turn()
         await self._in_thread(lambda: self._keeper.save(gathered, end, make_durable))
+        self.pauses.remove(pauses)
         self._told += [each[0] for each in gathered.ended]
         self._memory.trim(self.gathering.hosts)
 
@@ -188,3 +196,4 @@ class Rounds:
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         self._thread.shutdown()
+        self.pauses.close()

@@ -70,7 +70,8 @@ class Visiting:
     def _landed(self, group: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
         group.discard(task)
         if not task.cancelled():
-            self._failed = self._failed or task.exception()
+            failed = task.exception()  # asked of each, for what is never asked for is told by asyncio
+            self._failed = self._failed or failed
         elif not self._is_closing:
             self._failed = WorkError("a visit was cancelled; start again, nothing is lost")
         self._wake()
@@ -145,7 +146,7 @@ class Visiting:
             await self._landing.land(visit, got, depth_of(hint))
             return
         now = self._parts.clock.monotonic()
-        ended = self._parts.bench.ended(visit, now, self._landing.answer(visit.host, got))
+        ended = self._parts.bench.ended(visit, now, self._landing.answer(got))
         if ended.fate is Fate.FINAL:
             self._end(visit.url, got)
         self._feeding.after(visit.host, ended, now)
@@ -168,7 +169,7 @@ class Visiting:
         request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
         got = await self._parts.web.fetch(request)
         now, robots = self._parts.clock.monotonic(), self._parts.robots
-        ended = self._parts.bench.ended(visit, now, self._landing.answer(visit.host, got))
+        ended = self._parts.bench.ended(visit, now, self._landing.answer(got))
         if ended.fate is Fate.FINAL:
             for follows in robots.answered(visit.url, got, self._parts.clock.now()):
                 self._follow(follows, now)

@@ -19,6 +19,7 @@ Ending = tuple[int, str]  # libcurl's code, 0 when all went well, and its messag
 
 _WELL = (0, "")
 _CLOSED = (int(pycurl.E_ABORTED_BY_CALLBACK), "the transport was closed")
+_TICK_SECONDS = 0.001  # of the loop's clock, which may stand a little before a timer that has ended
 _EVENT_LIMIT = 256  # handled before others on the loop have their turn
 _EPOLL_EVENTS = {
     pycurl.POLL_NONE: 0,
@@ -38,7 +39,8 @@ class Multi:
         self._is_closed = False
         self._watched: set[int] = set()  # the sockets in the epoll
         self._due_at = math.inf  # when libcurl wants to be woken
-        self._timer: asyncio.TimerHandle | None = None  # ends then, or before
+        self._timer: asyncio.Handle | None = None  # ends then, or before
+        self._timer_at = math.inf  # uvloop's timers do not always tell
         self._patience: Patience[Handle] = Patience(
             self._loop, first_byte_seconds, lambda handle: handle.answer.has_begun, self._give_up
         )
@@ -105,12 +107,13 @@ class Multi:
         self._due_at = self._loop.time() + milliseconds / 1000 if milliseconds >= 0 else math.inf
         if milliseconds == 0:
             self._loop.call_soon(self._on_time)
-        elif self._timer is None or self._timer.when() > self._due_at:
+        elif self._timer is None or self._timer_at > self._due_at:
             self._set_timer()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._timer_at = self._due_at
         self._timer = self._loop.call_at(self._due_at, self._on_timer_end) if self._due_at < math.inf else None
 
     def _on_timer_end(self) -> None:
@@ -120,7 +123,7 @@ class Multi:
             self._set_timer()
 
     def _on_time(self) -> None:
-        if self._due_at <= self._loop.time():
+        if self._due_at <= self._loop.time() + _TICK_SECONDS:
             self._due_at = math.inf
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
             self._gather()

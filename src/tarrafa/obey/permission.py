@@ -30,6 +30,7 @@ RETRY_MIN_SECONDS = 300.0
 RETRY_MAX_SECONDS = 6 * HOUR_SECONDS
 GIVEN_UP_SECONDS = 30 * DAY_SECONDS
 
+_CLOCK_SECONDS = 60.0  # by which a clock may be put right
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TOO_MANY_REQUESTS = 429
 _MAX_AGE = re.compile(r"\bmax-age ?= ?\"?([0-9]{1,9})", re.IGNORECASE | re.ASCII)
@@ -84,8 +85,8 @@ class Permission:
     expires_at: float
 
     def is_due(self, now: float) -> bool:
-        """Whether robots.txt must be asked for again before the next page."""
-        return now >= self.expires_at
+        """Whether robots.txt must be asked for again before the next page; also where the clock was set back since."""
+        return not self.fetched_at - _CLOCK_SECONDS <= now < self.expires_at
 
     def refusal(self, url: str) -> Refusal | None:
         if self.basis is Basis.UNREACHABLE:

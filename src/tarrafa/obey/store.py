@@ -20,7 +20,7 @@ from tarrafa.obey.robots import ROBOTS_MAX_BYTES
 FORMAT = 1
 MEMORY_BYTES = 64 * 1024 * 1024
 _UNASKED_LIMIT = 100_000
-_UNSAVED_LIMIT = 200
+_UNSAVED_LIMIT, _UNSAVED_BYTES = 200, 4_000_000
 
 # What a permission takes beside its rules: itself, its host's name, its place in the dictionary.
 _ENTRY_BYTES = 400
@@ -56,6 +56,7 @@ class RobotsStore:
         self._unasked: set[str] = set()
         # Rows by host. Filled by put, emptied by save.
         self._unsaved: dict[str, tuple[Any, ...]] = {}
+        self._unsaved_bytes = 0
         self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=False)
         # While nothing was left out of memory, there is nothing else on disk.
         self._is_complete = not self._database.rows(_ANY)
@@ -93,9 +94,13 @@ class RobotsStore:
         packed = None if answer.body is None else isal_zlib.compress(answer.body)
         moments = (answer.fetched_at, answer.expires_at, answer.failing_since)
         self._unsaved[answer.host] = (answer.host, answer.basis, answer.reason, answer.status, *moments, packed)
-        if len(self._unsaved) >= _UNSAVED_LIMIT:
+        self._unsaved_bytes += len(packed or b"")
+        permission = self._keep(answer)
+        is_much = len(self._unsaved) >= _UNSAVED_LIMIT or self._unsaved_bytes >= _UNSAVED_BYTES
+        # A delay that the host asks for is to be kept after a kill, too.
+        if is_much or permission.rules.crawl_delay_seconds:
             self.save()
-        return self._keep(answer)
+        return permission
 
     def save(self) -> None:
         """What was put is safe from now on, whenever the process is killed."""
@@ -103,6 +108,7 @@ class RobotsStore:
             with self._database.transaction():
                 self._database.write_many(_PUT, self._unsaved.values())
             self._unsaved.clear()
+            self._unsaved_bytes = 0
 
     def close(self) -> None:
         try:

@@ -16,17 +16,27 @@ Not done here: robots.txt (whoever reads it calls `describe` with its Crawl-dela
 resolving names, fetching, keeping URLs on disk, telling one URL from another.
 """
 
-from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
+from tarrafa.schedule.delays import (
+    WAIT_MAX_SECONDS,
+    ConstantDelay,
+    DelayPolicy,
+    Delays,
+    DensityDelay,
+    TenTimesDelay,
+    Traits,
+)
 from tarrafa.schedule.order import DEPTH_MAX, SITEMAP_HINT, Fifo, Level, Order, depth_of, hint_of, nearer
 from tarrafa.schedule.patience import Patience, Reason
 from tarrafa.schedule.scope import Bounds, Refusal, Scope, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
-from tarrafa.schedule.visits import Answer, Counts, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.visits import NO_PAST, Answer, Counts, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
     "DEPTH_MAX",
+    "NO_PAST",
     "SITEMAP_HINT",
+    "WAIT_MAX_SECONDS",
     "Answer",
     "BadSeed",
     "Bounds",
@@ -41,9 +51,11 @@ __all__ = [
     "GivenUp",
     "Level",
     "Order",
+    "Past",
     "Patience",
     "Reason",
     "Refusal",
+    "Rest",
     "Scope",
     "Seeds",
     "SetAside",

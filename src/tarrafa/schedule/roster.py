@@ -12,6 +12,7 @@ from itertools import count
 from tarrafa.schedule.delays import Delays
 from tarrafa.schedule.hosts import NEVER, Address, Host, State
 from tarrafa.schedule.turns import Calendar
+from tarrafa.schedule.visits import NO_PAST, Past
 
 
 class Roster:
@@ -32,11 +33,11 @@ class Roster:
         self.noted: Calendar[Host] = Calendar()
         self._order = count()
 
-    def welcome(self, name: str, now: float, asides: int = 0) -> Host | None:
+    def welcome(self, name: str, now: float, past: Past = NO_PAST) -> Host | None:
         """The host, at work from now on if it was not; None if there is no room, or it is set aside still."""
         host = self.hosts.get(name)
         if host is None:
-            return self._new(name, asides) if self.has_room(now) else None
+            return self._new(name, past) if self.has_room(now) else None
         if host.state < State.ASIDE:
             host.is_leaving = False
         elif (host.state is State.ASIDE and host.ready_at > now) or not self._has_room():
@@ -57,11 +58,11 @@ class Roster:
         self.look(now)
         return self._has_room() and self._resting_count() >= self.hosts_limit
 
-    def _new(self, name: str, asides: int) -> Host:
+    def _new(self, name: str, past: Past) -> Host:
         host = self.hosts[name] = Host(name)
-        host.asides = asides
+        host.asides, host.failures = past.asides, past.failures
         host.visited_at = self._restarted_at
-        host.ready_at = host.visited_at + self._delays.host_seconds(host.traits, None)
+        host.ready_at = max(host.visited_at + self._delays.host_seconds(host.traits, None), past.until)
         self.counts[State.NAMELESS] += 1
         self.nameless[host] = None
         return host

@@ -46,12 +46,31 @@ class GivenUp(NamedTuple):
     reason: Reason
 
 
+class Rest(NamedTuple):
+    """The host waits longer than its delay: it failed, or asked for it."""
+
+    until: float
+    failures: int  # in a row
+
+
+class Past(NamedTuple):
+    """What is remembered of a host that the workbench does not know any more, or not since it began."""
+
+    asides: int = 0  # times in a row that it was set aside
+    failures: int = 0  # in a row
+    until: float = float("-inf")  # not to be visited before
+
+
+NO_PAST = Past()
+
+
 class Ended(NamedTuple):
     """What the caller has to know after an event. `urls` wait here no longer: whoever gave them has them back."""
 
     fate: Fate = Fate.FINAL
     urls: tuple[str, ...] = ()
     event: SetAside | GivenUp | None = None
+    rest: Rest | None = None  # where there is no event; to be remembered in case the process ends before
 
 
 class Counts(NamedTuple):

@@ -13,10 +13,11 @@
    flight, has ended, or was handed back.
 6. At most 2 × `hosts_limit` hosts are in memory, half of them at work, with at most as many addresses. When so many
    are set aside that nobody new could come, `hand_over` forgets some of them: those are the caller's to hold back until
-   their time, and it tells how often they were set aside when it adds them again.
+   their time, and it tells what it knows of their past when it adds them again.
 7. A URL is tried a bounded number of times; a host that fails is set aside a bounded number of times, then given up,
    each with a reason.
-8. After a restart a host waits its full delay before its first visit, and an address too.
+8. After a restart a host waits its full delay before its first visit, and an address too. One that is added with a past
+   waits until then besides, and its failures go on counting.
 9. A clock that stands still, jumps forward or goes back breaks none of these.
 10. Nobody waits in vain: when a visit is allowed `next` gives one, and `wake_at` is never later than the next one.
 
@@ -32,7 +33,7 @@ from tarrafa.schedule.hosts import LOW_URLS_COUNT, NEVER, WAITING_URLS_LIMIT, Ad
 from tarrafa.schedule.patience import BUSY_STATUSES, HOST_FAILURES, Patience, Reason, Step
 from tarrafa.schedule.queues import Queues
 from tarrafa.schedule.roster import Roster
-from tarrafa.schedule.visits import Answer, Counts, Ended, Fate, GivenUp, SetAside, Visit
+from tarrafa.schedule.visits import NO_PAST, Answer, Counts, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
 
 _FINAL = Ended()
 _WAITING, _IN_FLIGHT = State.WAITING, State.IN_FLIGHT
@@ -57,13 +58,13 @@ class Workbench:
         self._in_flight_count = 0
         self._queues = Queues(hosts_limit)
 
-    def add(self, name: str, urls: Sequence[str], now: float, asides: int = 0) -> tuple[str, ...]:
+    def add(self, name: str, urls: Sequence[str], now: float, past: Past = NO_PAST) -> tuple[str, ...]:
         """Give a host URLs to visit, first one first. Those that find no room are handed back: keep them elsewhere.
 
-        `asides` counts for a host that is not known here: how often in a row it was set aside before.
+        `past` counts for a host that is not known here.
         """
         now = self._tick(now)
-        host = self._roster.welcome(name, now, asides) if urls else None
+        host = self._roster.welcome(name, now, past) if urls else None
         room = max(0, host.room_count()) if host else 0
         if host and room:
             host.urls += urls[:room]
@@ -182,9 +183,11 @@ class Workbench:
         if failure is not None:
             reason = HOST_FAILURES.get(failure)
         if reason is not None:
-            return self._go_on(host, address, now, self._failed(host, reason, delay, now, visit))
+            ended = self._go_on(host, address, now, self._failed(host, reason, delay, now, visit))
+            return ended if ended.event else ended._replace(rest=Rest(host.ready_at, host.failures))
         host.failures = host.asides = 0
-        return self._go_on(host, address, now, _FINAL)
+        ended = self._go_on(host, address, now, _FINAL)
+        return ended._replace(rest=Rest(host.ready_at, 0)) if retry_after_seconds else ended
 
     def not_made(self, visit: Visit, now: float, *, again: bool) -> Ended:
         """Nobody was visited after all, so no delay begins; the URL waits here again, or is dropped by the caller."""
