@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tarrafa.urls import host_of
 from tarrafa.verify import Veuniq
 
 BODY_LIMIT_BYTES = 200_000
+HOST_PAGES = 8
 SNARES = ("endless", "false-length", "false-type", "gzip-bomb", "redirect-loop", "trap")
 
 
@@ -31,7 +33,7 @@ def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile") / "crawl"
     # Few pages of each host, for some of them take seconds for each; so the snares are among the seeds.
     snares = [url for url, row in web.rows().items() if row["kind"] in SNARES]
-    told = crawled(web, folder, *snares, "--depth", "12", "--in-flight", "60", "--host-pages", "8")
+    told = crawled(web, folder, *snares, "--depth", "12", "--in-flight", "60", "--host-pages", str(HOST_PAGES))
     assert told["ending"] == "done"
     return folder
 
@@ -79,6 +81,17 @@ def test_traps_end(web: ServedWeb, whole: Path) -> None:
     kinds = {url: row["kind"] for url, row in web.rows().items()}
     assert "trap" in kinds.values()
     assert max(len(row["url"]) for row in documents(whole)) <= 2_000
+    # Of every host as many pages as it may have, and those that were in flight when it had them.
+    assert max(Counter(host_of(row["url"]) for row in documents(whole)).values()) == HOST_PAGES
+
+
+def test_what_every_host_was_like_is_kept(whole: Path) -> None:
+    rows = Counter(host_of(row["url"]) for row in documents(whole))
+    with sqlite3.connect(CrawlFolder(whole).hosts) as database:
+        query = "SELECT name, pages, connect_seconds, first_byte_seconds, total_seconds FROM hosts WHERE pages > 0"
+        hosts = {name: times for name, *times in database.execute(query)}
+    assert {name: times[0] for name, times in hosts.items()} == rows
+    assert all(0 < connect < 5 and 0 < first <= total for _, connect, first, total in hosts.values())
 
 
 def test_nobody_was_visited_against_their_will(web: ServedWeb, whole: Path) -> None:

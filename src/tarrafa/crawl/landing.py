@@ -80,6 +80,13 @@ class Landing:
         retry_after = retry_after_seconds(got, self._parts.clock.now())
         return Answer(got.status, None, got.timings.total_seconds, retry_after)
 
+    def note_connection(self, name: str, got: Page | Failure) -> None:
+        """Most hosts are connected to for their robots.txt, and the connection serves the pages after it."""
+        host = self._parts.memory.find(name)
+        if host is not None and isinstance(got, Page) and got.timings.connect_seconds:
+            host.connect_seconds = got.timings.connect_seconds
+            self._feeding.note(host)
+
     def _keep(self, pages: list[tuple[Read, Noted]]) -> None:
         """Into the archive and the gathering at once: between the two nothing is saved."""
         archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds

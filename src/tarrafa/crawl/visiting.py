@@ -168,6 +168,7 @@ class Visiting:
         """For robots.txt, of the host itself or of one that leads here."""
         request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
         got = await self._parts.web.fetch(request)
+        self._landing.note_connection(visit.host, got)
         now, robots = self._parts.clock.monotonic(), self._parts.robots
         ended = self._parts.bench.ended(visit, now, self._landing.answer(got))
         if ended.fate is Fate.FINAL:

@@ -18,7 +18,7 @@ STRANGER_MIN_SECONDS = 1.0
 class Traits:
     """What is known of a host that its delay depends on."""
 
-    pages_count: int = 0  # that are known to be there
+    pages_count: int = 0  # that were fetched from it
     crawl_delay_seconds: float = 0.0  # from its robots.txt
     is_own: bool = False  # listed as one's own, or private where private ones are allowed
 

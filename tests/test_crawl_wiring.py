@@ -1,0 +1,74 @@
+"""What the configuration of a crawl chooses, as the agent has it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tarrafa import wiring
+from tarrafa.configuration import Configuration, Crawl, Politeness
+from tarrafa.crawl import Agent, CrawlFolder, Limits
+from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
+
+PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+
+
+def is_own(folder: Path, crawl: Crawl, politeness: Politeness, host: str, addresses: Sequence[str]) -> bool:
+    """Whether the agent takes the host for one that may be visited more often than once a second."""
+
+    async def asked() -> bool:
+        agent: Agent = wiring.agent(configuration, CrawlFolder(folder), (), Limits(), lambda _: None)
+        try:
+            return agent._feeding.traits(host, tuple(addresses)).is_own
+        finally:
+            await agent.close()
+
+    configuration = Configuration(crawl=crawl, politeness=politeness)
+    return asyncio.run(asked())
+
+
+LISTED = replace(Politeness(), own_hosts="own.example, Other.Example")
+
+
+@pytest.mark.parametrize(
+    ("host", "addresses", "allow_private", "expected"),
+    [
+        ("http://own.example", [PUBLIC], False, True),
+        ("https://other.example:8443", [PUBLIC], False, True),
+        ("http://not-own.example", [PUBLIC], False, False),
+        ("http://www.own.example", [PUBLIC], False, False),
+        ("http://not-own.example", [PUBLIC], True, False),
+        ("http://not-own.example", [PRIVATE], False, False),
+        ("http://not-own.example", [PRIVATE], True, True),
+        ("http://not-own.example", [PRIVATE, PUBLIC], True, False),
+        ("http://not-own.example", [], True, False),
+    ],
+)
+def test_hosts_that_may_be_visited_more_often_than_once_a_second(
+    host: str, addresses: list[str], allow_private: bool, expected: bool, tmp_path: Path
+) -> None:
+    crawl = replace(Crawl(), allow_private=allow_private)
+    assert is_own(tmp_path / "crawl", crawl, LISTED, host, addresses) is expected
+
+
+def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
+    assert not is_own(tmp_path / "crawl", Crawl(), Politeness(), "http://none", [PUBLIC])
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("constant", ConstantDelay(5.0)),
+        ("ten-times", TenTimesDelay(1.0, 60.0)),
+        ("density", DensityDelay(15.0, 100_000)),
+    ],
+)
+def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPolicy) -> None:
+    assert wiring._policy(replace(Politeness(), policy=name)) == policy
+
+
+@pytest.mark.parametrize(("name", "order"), [("level", Level), ("fifo", Fifo)])
+def test_order_is_the_one_that_was_chosen(name: str, order: type) -> None:
+    assert type(wiring._order(Configuration(crawl=replace(Crawl(), order=name)))) is order
