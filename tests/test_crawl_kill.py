@@ -56,6 +56,19 @@ def test_crawl_killed_fifty_times_ends_with_the_truth(tmp_path: Path) -> None:
     assert sum(asked.values()) - len(asked) <= 20 * killed_count
 
 
+def test_no_host_is_visited_too_early_however_often_the_crawl_is_killed(tmp_path: Path) -> None:
+    """Neither by the delay of the crawl, nor by the longer one that some hosts ask for in robots.txt."""
+    chance, folder = random.Random(5), tmp_path / "crawl"
+    web_options = ("--hosts", "12", "--pages", "200", "--delay", "300ms", "--faults", "crawl-delay")
+    with served(*web_options) as web, start_killer() as process:
+        killer = Killer(process)
+        for _ in range(12):
+            killer.run(chance.uniform(0.3, 2.0), arguments(web, folder, "--delay", "300ms"))
+        log = web.log()
+    assert log["pages"] > 20
+    assert (log["too_early"], log["robots_violations"], log["malformed"]) == (0, 0, 0)
+
+
 def check_archive(folder: Path) -> None:
     """Valid to the end, and no page in it twice."""
     kept = [stored.page.url for stored in pages(CrawlFolder(folder).archive)]
