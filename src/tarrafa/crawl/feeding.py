@@ -113,10 +113,10 @@ class Feeding:
             self._newcomers[name] = None
 
     def _past(self, host: Host, now: float) -> Past:
+        if not (host.until or host.asides or host.failing):
+            return NO_PAST
         rest_seconds = self._rest_seconds(host)
-        if not rest_seconds:
-            return Past(host.asides, host.failing)
-        return Past(host.asides, host.failing, now + rest_seconds)
+        return Past(host.asides, host.failing, now + rest_seconds if rest_seconds else NO_PAST.until)
 
     def _rest_seconds(self, host: Host) -> float:
         """For how long a host is left alone. What ends later than anybody is ever told was said by a wrong clock."""

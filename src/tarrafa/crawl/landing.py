@@ -38,7 +38,8 @@ class Noted(NamedTuple):
     usage: tuple[str, ...] = ()  # what the host's robots.txt says about its use
 
     def fields(self) -> Headers:
-        return ((_DEPTH, str(self.depth)), *((_USAGE, line) for line in self.usage))
+        depth = (_DEPTH, str(self.depth))
+        return (depth, *[(_USAGE, line) for line in self.usage]) if self.usage else (depth,)
 
 
 def noted_of(fields: Headers) -> Noted:

@@ -5,6 +5,7 @@ the reason is stored with the URL; these numbers are on disk and never change.
 """
 
 from enum import StrEnum
+from functools import lru_cache
 
 from tarrafa.records import Failure, FailureKind, Page
 
@@ -37,6 +38,7 @@ class Outcome(StrEnum):
     GONE = "gone"
 
 
+@lru_cache(maxsize=1 << 11)
 def outcome_of(status: int) -> Outcome:
     if status == _DISALLOWED:
         return Outcome.REFUSED

@@ -64,14 +64,15 @@ class Reading:
     def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
         directives = read_directives(page.headers, found.robots, self._options.robots_name)
-        status, outcome = page.status, outcome_of(page.status)
-        into.documents.append(_document(read, kept, directives, usage))
+        document = _document(read, kept, directives, usage)
+        into.documents.append(document)
         into.links.append((page.url, page.at, found.links))
-        into.end(page.url, page.at, status, kept.place)
-        into.size_bytes += len(found.document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
-        into.counts["pages"] += 1
-        into.counts["bytes"] += len(page.body)
-        into.counts[f"outcome {outcome}"] += 1
+        into.end(page.url, page.at, page.status, kept.place)
+        into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
+        counts = into.counts
+        counts["pages"] += 1
+        counts["bytes"] += len(page.body)
+        counts["outcome " + document.outcome] += 1
         own = f"{host_of(page.url)}/"
         if directives.nofollow:
             into.counts["refusal nofollow"] += len(found.links)
