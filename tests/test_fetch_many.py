@@ -80,7 +80,10 @@ def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_an
         for milliseconds in (100, 50, 0, 200, -1, 100):
             multi._on_timer(milliseconds)
         await asyncio.sleep(0)
+        assert multi._timer is not None
+        assert multi._timer_at <= multi._due_at
         multi.close()
+        assert multi._timer is None
 
     run(story())
 
