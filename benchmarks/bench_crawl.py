@@ -209,7 +209,7 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--pages", type=int, default=4_000, metavar="N", help="of each crawler (default 4,000)")
+    parser.add_argument("--pages", type=int, default=3_000, metavar="N", help="of each crawler (default 3,000)")
     parser.add_argument("--peers", default="scrapy", metavar="NAMES", help="with commas between (default scrapy)")
     parser.add_argument("--speedup", action="store_true", help="also the table of 10 to 100 visits at the same time")
     arguments = parser.parse_args()

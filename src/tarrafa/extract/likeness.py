@@ -5,9 +5,9 @@ see the spaces either, so a page that was only tidied up has its old one. They a
 tests hold their values.
 
 The similarity hash is made of the runs of three words, each of which has a hash. The range of these hashes is divided
-into 64 shares, and the lowest hash of each share gives one bit: MinHash by one permutation. Texts
-that share most of their runs have mostly the same minima and differ in few bits; unrelated ones in about 32. Of a long
-text the first part counts.
+into 64 shares, and the lowest hash of each share gives one bit: MinHash by one permutation. Texts that share most of
+their runs have mostly the same minima and differ in few bits; unrelated ones in about 32. Of a long text the first part
+counts.
 """
 
 import sys
