@@ -30,7 +30,6 @@ _COLLECTED = pa.schema(
 _EXTRACTED = pa.schema(
     [("url", pa.large_string()), ("priority", pa.uint16()), ("links", pa.uint16()), ("outside", pa.uint16())]
 )
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 _COUNT_MAX = 2**16 - 1
 _SUM_BYTES = 8
 
@@ -90,7 +89,7 @@ class Batches:
 def _packed(schema: pa.Schema, columns: Sequence[Any]) -> bytes:
     arrays = [pa.array(values, kind.type) for values, kind in zip(columns, schema, strict=True)]
     out = io.BytesIO()
-    with pa.ipc.new_stream(out, schema, options=_OPTIONS) as writer:
+    with pa.ipc.new_stream(out, schema) as writer:
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     return out.getvalue()
 

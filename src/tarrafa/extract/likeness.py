@@ -24,12 +24,11 @@ from tarrafa.extract import bounds
 NEAR_BITS = 16
 
 _SPACE = 0x20
-_SPACES = b" "
 _UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 # Where folding changes anything: not among the signs of Chinese and Korean, surrogates, and units for private use.
 _CHANGING = ((0, 0x3400), (0xA000, 0xAC00), (0xF900, 0x10000))
 _WORD_BYTES = 4  # of a word count the last ones, with what stands before it if it is shorter
-_BEFORE = _SPACES * _WORD_BYTES
+_BEFORE = b" " * _WORD_BYTES
 # Odd numbers by which the words of a run are multiplied.
 _LAST, _SECOND, _FIRST = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
 _SHARE_BITS = 6
@@ -62,8 +61,9 @@ def _folded_wide(text: str) -> bytes:
 
 def signature(folded: bytes) -> int:
     """0 for a text without letters and digits."""
-    letters = folded.translate(None, _SPACES)
-    return xxhash.xxh3_64_intdigest(letters) if letters else 0
+    units = np.frombuffer(folded, np.uint8)
+    letters = units.compress(units != _SPACE)
+    return xxhash.xxh3_64_intdigest(letters) if len(letters) else 0
 
 
 def similarity(folded: bytes) -> int:
