@@ -63,7 +63,7 @@ def signature(folded: bytes) -> int:
     """0 for a text without letters and digits."""
     units = np.frombuffer(folded, np.uint8)
     letters = units.compress(units != _SPACE)
-    return xxhash.xxh3_64_intdigest(letters) if len(letters) else 0
+    return xxhash.xxh3_64_intdigest(letters.data) if len(letters) else 0
 
 
 def similarity(folded: bytes) -> int:
