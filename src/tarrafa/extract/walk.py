@@ -61,7 +61,7 @@ class Walk:
             elif number in breaks:
                 # As `blocks.end` does; there are so many of them that the call would be felt.
                 if pieces:
-                    ended_texts.append("".join(pieces))
+                    ended_texts.append(pieces[0] if len(pieces) == 1 else "".join(pieces))
                     ended_anchor_chars.append(blocks.anchor_chars)
                     pieces.clear()
                 blocks.anchor_chars = 0
@@ -98,7 +98,7 @@ class Walk:
     def _inner(self, node: LexborNode) -> str:
         if self._inner_chars <= 0:
             return ""
-        text = node.text()
+        text = node.text_lexbor()
         self._inner_chars -= len(text)
         return text
 
@@ -115,7 +115,7 @@ class Walk:
             self._inline(node)
         href = given.get("href") or _href(given)
         if href is not None and len(hrefs) < _LINKS_LIMIT:
-            text = node.text() if self._inner_chars > 0 else ""
+            text = node.text_lexbor() if self._inner_chars > 0 else ""
             chars = len(text)
             self._inner_chars -= chars
             blocks.anchor_chars += chars
