@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from keep_pages import ASKED, assert_valid, kept, make_page, opened, seen_by_fastwarc, seen_by_warcio, warc_files
+from keep_pages import ASKED, NOW, assert_valid, kept, make_page, opened, seen_by_fastwarc, seen_by_warcio, warc_files
 from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
-from tarrafa.keep import BEGINNING, Original, Place, open_archive
+from tarrafa.keep import BEGINNING, Habits, Original, Place, open_archive, pages
 from tarrafa.keep.members import members
 from tarrafa.keep.warc import date_of, digest_of
 from tarrafa.records import Page
@@ -215,6 +215,90 @@ def test_content_that_differs_from_its_original_is_kept_in_full(tmp_path: Path) 
     assert "WARC-Type: response\r\n" in revisited(tmp_path, make_page(1, HTML + b"!"))
 
 
+# Content that is there already, though nobody says so.
+
+
+def kinds_of(folder: Path, *pages: Page, contents_limit: int = 10) -> list[str]:
+    """Of the records that hold the answers; others read them to the end, with all digests as they say."""
+    archive = open_archive(folder, BEGINNING, VirtualClock(NOW), Habits(contents_limit=contents_limit))
+    for page in pages:
+        archive.append(page, ASKED)
+    archive.sync()
+    archive.close()
+    assert_valid(folder, [page.url for page in pages])
+    return [kind for path in warc_files(folder) for kind, *_ in seen_by_warcio(path)[1::3]]
+
+
+def test_body_that_was_kept_at_another_url_is_kept_as_a_revisit(tmp_path: Path) -> None:
+    first, second = make_page(0, HTML), make_page(1, HTML, ("X", "its own"), status=404)
+    assert kinds_of(tmp_path, first, second) == ["response", "revisit"]
+    _, answer, _, _, revisit, _, noted = texts_of(warc_files(tmp_path)[0])
+    assert "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n" in revisit
+    assert f"WARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {date_of(first.at)}\r\n" in revisit
+    assert f"WARC-Payload-Digest: {digest_of(HTML)}\r\n" in revisit
+    assert f"WARC-Payload-Digest: {digest_of(HTML)}\r\n" in answer
+    assert "\r\n\r\nHTTP/1.1 404 OK\r\n" in revisit
+    assert "\r\nX: its own\r\n" in revisit
+    assert HTML.decode() not in revisit
+    (original, again) = pages(tmp_path)
+    assert f"original-file: 0\r\noriginal-offset: {original.place.offset}\r\n" in noted
+    assert again.original == original.place
+
+
+def test_revisit_refers_to_the_full_response_and_never_to_a_revisit(tmp_path: Path) -> None:
+    kinds = kinds_of(tmp_path, *[make_page(number, HTML) for number in range(4)])
+    assert kinds == ["response", "revisit", "revisit", "revisit"]
+    first, *others = pages(tmp_path)
+    assert {each.original for each in others} == {first.place}
+
+
+def test_content_that_the_owner_refers_to_is_no_original(tmp_path: Path) -> None:
+    archive = opened(tmp_path)
+    found = archive.append(make_page(0, HTML))
+    archive.close()
+    archive = opened(tmp_path / "other")
+    archive.append(make_page(0, HTML), original=Original(found.place, make_page(0).url, NOW, found.digest))
+    archive.append(make_page(1, HTML))
+    archive.sync()
+    archive.close()
+    assert [kind for kind, *_ in seen_by_warcio(warc_files(tmp_path / "other")[0])[1::3]] == ["revisit", "response"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (make_page(0, b""), make_page(1, b"")),
+        (make_page(0, HTML[:999]), make_page(1, HTML[:999])),
+        (make_page(0, HTML)._replace(truncated=True), make_page(1, HTML)),
+        (make_page(0, HTML), make_page(1, HTML)._replace(truncated=True)),
+        (make_page(0, HTML), make_page(1, HTML)._replace(unread=True)),
+        (make_page(0, HTML), make_page(1, HTML, status=304)),
+        (make_page(0, HTML, status=304), make_page(1, HTML)),
+        (make_page(0, HTML), make_page(1, HTML + b"!")),
+    ],
+    ids=["empty", "small", "after a cut one", "cut", "unread", "304", "after a 304", "other"],
+)
+def test_body_that_is_small_or_not_whole_or_another_is_kept_in_full(first: Page, second: Page, tmp_path: Path) -> None:
+    assert kinds_of(tmp_path, first, second) == ["response", "response"]
+
+
+def test_content_that_was_not_met_lately_is_forgotten(tmp_path: Path) -> None:
+    """Of three contents two are remembered; the first is met again before the third comes, so the second is gone."""
+    bodies = [HTML + bytes([number]) for number in (0, 1, 0, 2, 0, 1)]
+    made = [make_page(number, body) for number, body in enumerate(bodies)]
+    kinds = kinds_of(tmp_path, *made, contents_limit=2)
+    assert kinds == ["response", "response", "revisit", "response", "revisit", "response"]
+
+
+def test_archive_that_is_opened_again_remembers_nothing(tmp_path: Path) -> None:
+    _, end = kept(tmp_path, make_page(0, HTML))
+    archive = opened(tmp_path, end)
+    archive.append(make_page(1, HTML))
+    archive.sync()
+    archive.close()
+    assert [each.original for each in pages(tmp_path)] == [None, None]
+
+
 # Files.
 
 
@@ -249,7 +333,7 @@ def test_many_pages_are_written_before_they_are_synced(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     body = bytes(range(256)) * 1_000
     for number in range(10):
-        archive.append(make_page(number, body, ("Content-Encoding", "gzip")))
+        archive.append(make_page(number, body + bytes([number]), ("Content-Encoding", "gzip")))
     assert warc_files(tmp_path)[0].stat().st_size > 1_000_000
     archive.close()
 

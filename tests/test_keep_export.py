@@ -141,17 +141,20 @@ def check_offsets(snapshots: list[Snapshot], entries: list[dict[str, str]]) -> N
     assert {(each["url"], int(each["offset"]), int(each["length"]), kinds[each["mime"]]) for each in entries} == seen
 
 
-def test_records_hold_the_html_of_every_page_once(snapshots: list[Snapshot], tmp_path: Path) -> None:
+def test_records_hold_the_html_of_every_page_also_of_one_that_is_kept_as_a_revisit(
+    snapshots: list[Snapshot], tmp_path: Path
+) -> None:
     told: list[tuple[int, int]] = []
     out = tmp_path / "records.txt"
 
     def html(page: Page) -> str | None:
         return page.body.decode() + "|||||" if page.media_type == "text/html" else None
 
-    assert export_records(snapshots, out, progress_into(told), html) == 3
+    assert export_records(snapshots, out, progress_into(told), html) == 4
     first = f"||| {PAGES[0].url} | {PAGES[0].body.decode()}||&#124;|| |||\n"
-    assert out.read_text().startswith(first)
-    assert out.read_text().count("|||") == 6
+    again = f"||| {PAGES[1].url} | {PAGES[1].body.decode()}||&#124;|| |||\n"
+    assert out.read_text().startswith(first + 2 * again)
+    assert out.read_text().count("|||") == 8
     assert_progress(told)
 
 

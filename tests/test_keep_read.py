@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keep_pages import ASKED, NOW, kept, make_page, opened, quick_folder, warc_files
 from tarrafa.errors import DamagedError
-from tarrafa.keep import Original, Place, pages, read_page
+from tarrafa.keep import Original, Place, pages, read_page, whole_pages
 from tarrafa.records import Page, Timings
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters=":"), min_size=1, max_size=20)
@@ -129,6 +129,33 @@ def test_revisit_that_refers_to_itself_is_damage(tmp_path: Path) -> None:
     archive.close()
     with pytest.raises(DamagedError, match="refers to a later one"):
         read_page(tmp_path, found.place)
+
+
+def test_revisit_that_refers_to_other_content_is_damage(tmp_path: Path) -> None:
+    archive = opened(tmp_path)
+    first, second = archive.append(make_page(0)), archive.append(make_page(1))
+    found = archive.append(make_page(1), (), (), Original(first.place, make_page(0).url, NOW, second.digest))
+    archive.sync()
+    archive.close()
+    with pytest.raises(DamagedError, match="refers to other content"):
+        read_page(tmp_path, found.place)
+
+
+def test_revisits_are_read_in_order_with_bodies_of_files_before(tmp_path: Path) -> None:
+    """As after a kill: the originals may stand before what is read again."""
+    made = [make_page(number, bytes([number % 3]) * 2_000) for number in range(30)]
+    places, end = kept(tmp_path, *made, file_limit_bytes=6_000)
+    originals = [stored.original for stored in pages(tmp_path)]
+    assert originals == [None, None, None, *places[:3] * 9]
+    assert places[2].file < end.file
+    assert [stored.page for stored in whole_pages(tmp_path)] == made
+    assert [stored.page for stored in whole_pages(tmp_path, places[20], places[7])] == made[7:20]
+    assert {stored.page.body for stored in pages(tmp_path, start=places[7])} == {b""}
+
+
+def test_page_that_was_not_modified_has_no_body_in_order_either(tmp_path: Path) -> None:
+    twice(tmp_path, make_page(0, b"", status=304))
+    assert [stored.page.body for stored in whole_pages(tmp_path)] == [make_page(0).body, b""]
 
 
 # Damage.

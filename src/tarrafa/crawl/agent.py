@@ -13,7 +13,7 @@ from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
 from tarrafa.crawl.visiting import Visiting
 from tarrafa.errors import WorkError
-from tarrafa.keep import Kept, pages
+from tarrafa.keep import Kept, whole_pages
 from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
@@ -69,7 +69,7 @@ class Agent:
     async def _recover(self, seeds: Sequence[str]) -> None:
         """What was kept after the last checkpoint is gathered again, and the repository brought up to it."""
         reading, rounds = self._parts.reading, self._parts.rounds
-        for stored in pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
+        for stored in whole_pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
             await self._landing.regain(stored.page, Kept(stored.place, stored.digest), stored.fields)
         self._feeding.regain()
         for url in seeds:

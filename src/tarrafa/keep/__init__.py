@@ -6,7 +6,7 @@ links (Parquet) in one folder for each agent; any page by its place; everything 
 The life of a page here:
 
 1. `archive` appends it, as records that `warc` writes and `members` compresses, and says at which `Place` it stands.
-   Content that is there already is kept as a note that refers to it.
+   Content that is there already, which `contents` remembers, is kept as a note that refers to it.
 2. `documents` and `links` gather its rows in memory, within bounds.
 3. At a checkpoint the owner syncs the archive and gets its end, syncs the rows under the checkpoint's number, and then
    commits number and end in a file of its own. Not before that has any of it happened.
@@ -40,7 +40,7 @@ from tarrafa.keep.export import (
 from tarrafa.keep.finding import Catalogued, Finder, newest_document, newest_links
 from tarrafa.keep.links import LINKS, Link, Links
 from tarrafa.keep.places import BEGINNING, Place
-from tarrafa.keep.read import StoredPage, pages, read_page
+from tarrafa.keep.read import StoredPage, pages, read_page, whole_pages
 from tarrafa.keep.segments import batches, count_rows, join_segments
 from tarrafa.keep.surt import surt
 from tarrafa.keep.warc import Original
@@ -85,4 +85,5 @@ __all__ = [
     "read_page",
     "rows_added",
     "surt",
+    "whole_pages",
 ]

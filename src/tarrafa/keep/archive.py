@@ -20,9 +20,10 @@ from tarrafa import __version__
 from tarrafa.clock import Clock
 from tarrafa.disk import sync_folder, translated
 from tarrafa.errors import WorkError
+from tarrafa.keep.contents import CONTENTS_LIMIT, Contents
 from tarrafa.keep.places import Place, archive_files, check_end, file_name
 from tarrafa.keep.read import end_of_pages
-from tarrafa.keep.warc import Entropy, Original, pack_info, pack_page, record_ids
+from tarrafa.keep.warc import NOT_MODIFIED, Entropy, Original, digest_of, pack_info, pack_page, record_ids
 from tarrafa.records import Headers, Page
 
 _BUFFER_BYTES = 1 << 20
@@ -42,6 +43,7 @@ class Habits:
     agent: str = "00"  # part of the files' names
     info: Headers = ()  # told at the start of each file: who crawls, and how
     file_limit_bytes: int = 1_000_000_000  # of a file, unless a single page is larger
+    contents_limit: int = CONTENTS_LIMIT  # that are remembered, so that they are not kept twice
     entropy: Entropy = os.urandom
 
 
@@ -55,6 +57,7 @@ class Archive:
         # Of this object alone: what is drawn in advance is never given out by another archive, or after a restart.
         self._ids = record_ids(habits.entropy)
         self._number, self._written_bytes = end
+        self._contents = Contents(habits.contents_limit)
         self._path = archive_files(folder).get(end.file)  # None until the file begins
         self._descriptor: int | None = None
         # Filled by append, emptied by _write.
@@ -70,10 +73,19 @@ class Archive:
     def append(self, page: Page, asked: Headers = (), fields: Headers = (), original: Original | None = None) -> Kept:
         """`asked` are the headers that were sent, `fields` whatever else is to be noted of the fetch.
 
-        With an `original`, a page that its host calls not modified, or whose body has the original's digest, is kept
-        without its body.
+        A page whose body was kept lately is kept without it, as a note that refers to the page that has it. So is, with
+        an `original`, one that its host calls not modified, or whose body has the original's digest.
         """
-        members, digest = pack_page(page, asked, fields, original, self._ids)
+        digest = digest_of(page.body)
+        if original is None or not (page.status == NOT_MODIFIED or digest == original.digest):
+            original = self._contents.find(page, digest)
+        place = self._place(pack_page(page, digest, asked, fields, original, self._ids))
+        if original is None:
+            self._contents.add(page, digest, place)
+        return Kept(place, digest)
+
+    def _place(self, members: bytes) -> Place:
+        """Where a page stands from now on."""
         place = self.end
         if self._path is None or place.offset + len(members) > self._habits.file_limit_bytes:
             self._begin_file()
@@ -81,7 +93,7 @@ class Archive:
         self._take(members)
         if self._waiting_bytes >= _BUFFER_BYTES:
             self._write()
-        return Kept(place, digest)
+        return place
 
     def flush(self) -> None:
         """Give all that was appended to the system."""

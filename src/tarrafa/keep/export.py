@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tarrafa.disk import translated, whole_file
 from tarrafa.keep.documents import DOCUMENTS
 from tarrafa.keep.places import Place, archive_files, check_end
-from tarrafa.keep.read import StoredPage, pages
+from tarrafa.keep.read import StoredPage, pages, whole_pages
 from tarrafa.keep.segments import batches, count_rows, grouped, write_parquet
 from tarrafa.keep.sorting import sorted_lines
 from tarrafa.keep.surt import surt
@@ -24,6 +24,8 @@ _HEXADECIMAL = ("signature", "similarity")
 Progress = Callable[[int, int], None]
 # The text of a page's HTML, or None if it is not HTML; whoever exports knows how to undo codings.
 Html = Callable[[Page], str | None]
+# The pages of an archive up to a place.
+Read = Callable[[Path, Place], Iterator[StoredPage]]
 
 
 class Snapshot(NamedTuple):
@@ -82,8 +84,8 @@ def export_records(snapshots: Sequence[Snapshot], out: Path, progress: Progress,
     """
     count = 0
     with translated(out), whole_file(out) as file:
-        for _, stored in _stored_pages(snapshots, progress):
-            text = None if stored.original else html(stored.page)
+        for _, stored in _stored_pages(snapshots, progress, whole_pages):
+            text = html(stored.page)
             if text is not None:
                 record = f"||| {stored.page.url} | {text.replace('|||', '||&#124;')} |||\n"
                 file.write(record.encode("utf-8", "replace"))
@@ -102,14 +104,16 @@ def _archive_parts(snapshots: Sequence[Snapshot]) -> Iterator[tuple[Path, int]]:
                 yield path, path.stat().st_size if number < end.file else end.offset
 
 
-def _stored_pages(snapshots: Sequence[Snapshot], progress: Progress) -> Iterator[tuple[Path, StoredPage]]:
+def _stored_pages(
+    snapshots: Sequence[Snapshot], progress: Progress, read: Read = pages
+) -> Iterator[tuple[Path, StoredPage]]:
     """Every page, with the file in which it stands."""
     sizes = dict(_archive_parts(snapshots))
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
     total = sum(sizes.values())
     for snapshot in snapshots:
         files = archive_files(snapshot.folder / ARCHIVE_FOLDER)
-        for stored in pages(snapshot.folder / ARCHIVE_FOLDER, snapshot.end):
+        for stored in read(snapshot.folder / ARCHIVE_FOLDER, snapshot.end):
             path = files[stored.place.file]
             yield path, stored
             progress(starts[path] + stored.place.offset, total)

@@ -15,7 +15,7 @@ from tarrafa.disk import translated
 from tarrafa.errors import DamagedError
 from tarrafa.keep.members import Member, MemberError, members
 from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end
-from tarrafa.keep.warc import ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored
+from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored
 from tarrafa.records import Headers, Page, Timings, header
 
 _ANSWERS = ("response", "revisit")
@@ -52,17 +52,22 @@ class StoredPage:
 def read_page(folder: Path, place: Place) -> StoredPage:
     """The page whose answer stands at that place of the archive in `folder`."""
     with translated(folder):
-        stored = _page_at(archive_files(folder), place)
-        if stored.original is None or stored.page.status == 304:
-            return stored
-        body = _body_of(archive_files(folder), stored)
-    return replace(stored, page=stored.page._replace(body=body))
+        files = archive_files(folder)
+        return _with_body(files, _page_at(files, place))
 
 
 def pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
     """Every page from `start` up to `end`, in the order in which they were kept; revisits without their bodies."""
     for group in _groups(folder, start, end):
         yield _stored(group)
+
+
+def whole_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
+    """The same, and revisits of equal content with the bodies of their originals, which may stand before `start`."""
+    with translated(folder):
+        files = archive_files(folder)
+        for stored in pages(folder, end, start):
+            yield _with_body(files, stored)
 
 
 def records(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[Record]:
@@ -145,12 +150,21 @@ def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
     return _stored(group)
 
 
-def _body_of(files: dict[int, Path], stored: StoredPage) -> bytes:
+def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
+    if stored.original is None or stored.page.status == NOT_MODIFIED:
+        return stored
+    return replace(stored, page=stored.page._replace(body=_body_of(files, stored)))
+
+
+def _body_of(files: dict[int, Path], revisit: StoredPage) -> bytes:
     """The body of the original, which is older, so the way back ends."""
+    stored = revisit
     while stored.original is not None:
         if stored.original >= stored.place:
             raise _damaged(files[stored.place.file], stored.place.offset, "the record refers to a later one")
         stored = _page_at(files, stored.original)
+    if stored.digest != revisit.digest:
+        raise _damaged(files[revisit.place.file], revisit.place.offset, "the record refers to other content")
     return stored.page.body
 
 

@@ -27,9 +27,9 @@ MOVED_PREFIX = "X-Crawler-"
 MOVED_HEADER = re.compile(r"(?:x-crawler-)*transfer-encoding", re.IGNORECASE)
 ORIGINAL_FILE, ORIGINAL_OFFSET = "original-file", "original-offset"
 TEXT_VERSIONS = ("1.0", "1.1")  # of HTTP, whose status lines are text
+NOT_MODIFIED = 304
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_NOT_MODIFIED = 304
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 _CONTENT_TYPES = {
     "warcinfo": "application/warc-fields",
@@ -65,13 +65,6 @@ class Original(NamedTuple):
     place: Place  # of its full response
     url: str
     at: float
-    digest: str
-
-
-class Packed(NamedTuple):
-    """The members of one page, and the digest of its body."""
-
-    members: bytes
     digest: str
 
 
@@ -111,10 +104,10 @@ def pack_info(name: str, at: float, fields: Headers, ids: Iterator[str]) -> byte
     return _pack("warcinfo", next(ids), date_of(at), f"WARC-Filename: {name}\r\n", block)
 
 
-def pack_page(page: Page, asked: Headers, fields: Headers, original: Original | None, ids: Iterator[str]) -> Packed:
-    digest = digest_of(page.body)
-    if original is not None and not (page.status == _NOT_MODIFIED or digest == original.digest):
-        original = None
+def pack_page(
+    page: Page, digest: str, asked: Headers, fields: Headers, original: Original | None, ids: Iterator[str]
+) -> bytes:
+    """The members of one page. With an `original`, which has the same body, or to which a 304 refers, without body."""
     date, answer_id = date_of(page.at), next(ids)
     target = f"WARC-Target-URI: {page.url}\r\n"
     sent = f"{target}WARC-IP-Address: {page.address}\r\n" if page.address else target
@@ -122,7 +115,7 @@ def pack_page(page: Page, asked: Headers, fields: Headers, original: Original | 
     answer = _pack_answer(page, answer_id, date, f"{sent}{_truncated(page)}{_refers(page, digest, original)}", original)
     request = _pack("request", next(ids), date, concurrent + sent, _request_block(page.url, asked))
     metadata = _pack("metadata", next(ids), date, concurrent + target, _noted(page, original, fields))
-    return Packed(b"".join((answer, request, metadata)), digest)
+    return b"".join((answer, request, metadata))
 
 
 def _pack_answer(page: Page, record_id: str, date: str, fields: str, original: Original | None) -> bytes:
@@ -134,7 +127,7 @@ def _refers(page: Page, digest: str, original: Original | None) -> str:
     """The digest of the payload; of a record without one, where it is found."""
     if original is None:
         return f"WARC-Payload-Digest: {digest}\r\n"
-    profile = "server-not-modified" if page.status == _NOT_MODIFIED else "identical-payload-digest"
+    profile = "server-not-modified" if page.status == NOT_MODIFIED else "identical-payload-digest"
     return (
         f"WARC-Payload-Digest: {original.digest}\r\nWARC-Profile: {_PROFILE}{profile}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {date_of(original.at)}\r\n"
