@@ -5,11 +5,18 @@ from pathlib import Path
 
 from keep_pages import make_page, opened, quick_folder
 from mortal import fork_children
-from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments, pages
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments, whole_pages
+from tarrafa.records import Page
 
 PAGES_A_LIFE = 12
 PAGES_A_CHECKPOINT = 3
 FILE_LIMIT_BYTES = 20_000
+COPIED = b"<title>A copy</title><p>" + b"the same words everywhere " * 80
+
+
+def page_of(number: int) -> Page:
+    """Every third is a copy, which is kept in full once in a life."""
+    return make_page(number, COPIED if number % 3 == 0 else None)
 
 
 def committed(folder: Path) -> tuple[int, int, Place]:
@@ -29,10 +36,11 @@ def work(folder: Path) -> None:
     checkpoint, first, end = committed(folder)
     archive = opened(folder / "archive", end, FILE_LIMIT_BYTES)
     documents, links = Documents(folder / "documents", checkpoint, rows_limit=2), Links(folder / "links", checkpoint)
-    kept = [(stored.page, stored.place) for stored in pages(folder / "archive", archive.end, end)]
+    kept = [(stored.page, stored.place) for stored in whole_pages(folder / "archive", archive.end, end)]
     for count in range(first + 1, first + PAGES_A_LIFE + 1):
         # What was kept after the checkpoint is there, and only its rows are missing.
-        page, place = kept.pop(0) if kept else (make_page(count - 1), archive.end)
+        page, place = kept.pop(0) if kept else (page_of(count - 1), archive.end)
+        assert page.body == page_of(count - 1).body
         if place == archive.end:
             place = archive.append(page).place
             archive.flush()

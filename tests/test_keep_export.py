@@ -141,9 +141,7 @@ def check_offsets(snapshots: list[Snapshot], entries: list[dict[str, str]]) -> N
     assert {(each["url"], int(each["offset"]), int(each["length"]), kinds[each["mime"]]) for each in entries} == seen
 
 
-def test_records_hold_the_html_of_every_page_also_of_one_that_is_kept_as_a_revisit(
-    snapshots: list[Snapshot], tmp_path: Path
-) -> None:
+def test_records_hold_the_html_of_every_page_and_of_revisits(snapshots: list[Snapshot], tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     out = tmp_path / "records.txt"
 

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from keep_child import FILE_LIMIT_BYTES, PAGES_A_LIFE, committed
-from keep_pages import assert_valid, make_page, opened, quick_folder
-from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, batches, pages, read_page
+from keep_child import FILE_LIMIT_BYTES, PAGES_A_LIFE, committed, page_of
+from keep_pages import assert_valid, opened, quick_folder
+from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, batches, pages, read_page, whole_pages
 
 KILLS = 25
 CALLS = 14_000  # a life has some more
@@ -20,16 +20,16 @@ def check(folder: Path) -> None:
     Documents(folder / "documents", checkpoint)
     Links(folder / "links", checkpoint)
     later_count = sum(1 for _ in pages(folder / "archive", start=end))
-    assert_valid(folder / "archive", [make_page(number).url for number in range(count + later_count)])
-    urls = [make_page(number).url for number in range(count)]
+    assert_valid(folder / "archive", [page_of(number).url for number in range(count + later_count)])
+    urls = [page_of(number).url for number in range(count)]
     rows = [row for batch in batches(folder / "documents", DOCUMENTS, checkpoint) for row in batch.to_pylist()]
     assert [row["url"] for row in rows] == urls
     assert [
         source for batch in batches(folder / "links", LINKS, checkpoint) for source in batch["source"].to_pylist()
     ] == urls
-    for row in rows[-5:]:
+    for number, row in list(enumerate(rows))[-5:]:
         place = Place(row["archive_file"], row["archive_offset"])
-        assert read_page(folder / "archive", place).page.url == row["url"]
+        assert read_page(folder / "archive", place).page == page_of(number)
 
 
 def test_kill_at_random_moments() -> None:
@@ -46,4 +46,8 @@ def test_kill_at_random_moments() -> None:
             assert killer.stdout.readline() == ("killed\n" if number else "ended\n")
             if kill % 5 == 0:
                 check(folder)
-        assert committed(folder)[1] > 2 * PAGES_A_LIFE
+        count = committed(folder)[1]
+        assert count > 2 * PAGES_A_LIFE
+        assert [stored.page for stored in whole_pages(folder / "archive")][:count] == [*map(page_of, range(count))]
+        originals = {stored.original for stored in pages(folder / "archive") if stored.original}
+        assert len(originals) > 1, "copies are kept in full once in each life"
