@@ -89,7 +89,8 @@ def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
 
 def documents(folder: Path) -> list[dict[str, Any]]:
     """Every row that counts, without the text."""
-    return _rows(folder, "documents", ["url", "status", "outcome", "directives", "archive_file", "archive_offset"])
+    columns = ["url", "status", "outcome", "title", "directives", "signature", "size_bytes", "digest"]
+    return _rows(folder, "documents", [*columns, "archive_file", "archive_offset"])
 
 
 def links(folder: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import warcio.archiveiterator
 
 from crawls import arguments, documents, followed, links, pages_fetched, served
 from tarrafa.crawl import CrawlFolder
-from tarrafa.keep import pages
+from tarrafa.keep import pages, whole_pages
 from tarrafa.verify import Veuniq
 
 KILLS = 50
@@ -51,6 +51,7 @@ def test_crawl_killed_fifty_times_ends_with_the_truth(tmp_path: Path) -> None:
     assert (log["robots_violations"], log["malformed"]) == (0, 0)
     check_archive(folder)
     check_rows(folder)
+    check_revisits(folder)
     # Only what was in flight when a kill came was asked for again.
     asked = Counter((entry["host"], entry["path"]) for entry in log["entries"] if entry["path"] != "/robots.txt")
     assert sum(asked.values()) - len(asked) <= 20 * killed_count
@@ -78,8 +79,23 @@ def check_archive(folder: Path) -> None:
         with path.open("rb") as file:
             for record in warcio.archiveiterator.ArchiveIterator(file, check_digests="raise"):
                 record.content_stream().read()
-                count += record.rec_type == "response"
+                count += record.rec_type in ("response", "revisit")
     assert count == len(kept)
+
+
+def check_revisits(folder: Path) -> None:
+    """What was read in a page that is kept without its body is what was read in the one that has it."""
+    stored = list(whole_pages(CrawlFolder(folder).archive))
+    pages_by_place = {each.place: each.page for each in stored}
+    revisits = [(each.page, pages_by_place[each.original]) for each in stored if each.original]
+    assert revisits
+    rows = {row["url"]: row for row in documents(folder)}
+    links_by_source = Counter(row["source"] for row in links(folder))
+    for page, original in revisits:
+        assert page.body == original.body
+        for name in ("title", "signature", "size_bytes", "digest"):
+            assert rows[page.url][name] == rows[original.url][name]
+        assert links_by_source[page.url] == links_by_source[original.url] > 0
 
 
 def check_rows(folder: Path) -> None:
