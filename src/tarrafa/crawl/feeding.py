@@ -12,7 +12,7 @@ from tarrafa.verify import Scheduled
 
 _HUNGRY_COUNT = 1_000
 _TURN_URLS = 10  # as many of a host as the workbench holds
-PAGES = "pages"  # why a host is given up: it has had its share
+_PAGES = "pages"  # why a host is given up: it has had its share
 # Hosts that are left alone for now keep a URL here, by which they come back. Of others the repository alone knows.
 _ASLEEP_LIMIT = 20_000
 
@@ -52,10 +52,13 @@ class Feeding:
 
     def take(self, scheduled: Scheduled) -> bool:
         """URLs of a host that may be visited next; whether there is anything new among them."""
-        name, urls, hints = scheduled
+        name, urls, hints, _ = scheduled
         if name in self._asleep_hosts or not self._is_welcome(name):
             return False
         host = self.meet(name)
+        if self.is_full(host):
+            self.refuse(host, scheduled)
+            return False
         if host.standing == Standing.GIVEN_UP:
             host.standing, host.reason = Standing.WELCOME, ""
             self.note(host)
@@ -74,12 +77,13 @@ class Feeding:
         manners, host = self._parts.manners, self._parts.memory.find(name)
         if host is None:
             return manners.hosts is None or self._parts.memory.met_count < manners.hosts
-        if host.pages >= manners.host_pages:
-            self.give_up(name, PAGES)
-            return False
         # What was only forbidden before may be allowed by now: a private network, or more pages of the host.
-        is_forgiven = host.reason == PAGES or (host.reason == Reason.PRIVATE and manners.allow_private)
+        is_forgiven = host.reason == _PAGES or (host.reason == Reason.PRIVATE and manners.allow_private)
         return host.standing != Standing.GIVEN_UP or is_forgiven
+
+    def is_full(self, host: Host) -> bool:
+        """Whether it has had its pages."""
+        return host.pages >= self._parts.manners.host_pages
 
     def step(self, now: float) -> None:
         self._look()
@@ -212,13 +216,28 @@ class Feeding:
             self._parts.rounds.pauses.write(host)
         self._parts.supply.give_up(name, but=0 if self._parts.supply.is_crowded else 1)
 
-    def give_up(self, name: str, reason: str) -> None:
+    def refuse(self, host: Host, scheduled: Scheduled | None = None) -> None:
+        """No more of a host that has had its pages: neither what waits here, nor what the repository has left of it.
+
+        Of such a host more URLs may be found and none is visited, so whatever goes beyond the last count is new.
+        """
+        count = self.give_up(host.name, _PAGES)
+        if scheduled is not None:
+            # What is still on its way was visited, and the repository does not know it yet; or the workbench has it.
+            count = scheduled.left_count - sum(map(self._parts.supply.has, scheduled.urls))
+        if count > host.refused:
+            self._parts.rounds.gathering.counts["refusal host pages"] += count - host.refused
+            host.refused = count
+            self.note(host)
+
+    def give_up(self, name: str, reason: str) -> int:
+        """How many of its URLs waited here."""
         host = self._parts.memory.find(name)
         if host is not None and host.standing != Standing.GIVEN_UP:
             host.standing, host.reason, host.until, host.asides = Standing.GIVEN_UP, reason, 0.0, 0
             self.note(host)
             self._parts.rounds.gathering.counts["given up"] += 1
-        self._parts.supply.give_up(name)
+        return self._parts.supply.give_up(name)
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> Traits:
         parts = self._parts

@@ -17,7 +17,7 @@ from tarrafa.crawl.totals import Totals
 from tarrafa.database import Database
 from tarrafa.keep import Place
 
-FORMAT = 3
+FORMAT = 4
 
 
 class Standing(StrEnum):
@@ -46,6 +46,7 @@ class Host:
     reason: str = ""
     asides: int = 0  # times in a row that it was set aside
     failing: int = 0  # failures in a row
+    refused: int = 0  # URLs, because it has had its pages
 
     def copy(self) -> "Host":
         return Host(*_values(self))

@@ -47,14 +47,16 @@ class Supply:
             self._waiting.setdefault(host, deque()).extendleft(reversed(urls))
             self._waiting_count += len(urls)
 
-    def give_up(self, host: str, but: int = 0) -> None:
-        """What waits of a host is left to the repository, but for the first ones."""
+    def give_up(self, host: str, but: int = 0) -> int:
+        """What waits of a host is left to the repository, but for the first ones; how many that are."""
         waiting = self._waiting.get(host, deque())
-        while len(waiting) > but:
+        count = max(0, len(waiting) - but)
+        for _ in range(count):
             del self._hints[waiting.pop()]
-            self._waiting_count -= 1
+        self._waiting_count -= count
         if not waiting:
             self._waiting.pop(host, None)
+        return count
 
     def has(self, url: str) -> bool:
         """Whether it is on its way."""

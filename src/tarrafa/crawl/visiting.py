@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from tarrafa.crawl.feeding import PAGES, Feeding
+from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.landing import Landing
 from tarrafa.crawl.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.crawl.parts import Parts
@@ -122,10 +122,10 @@ class Visiting:
     def _is_refused(self, visit: Visit, permission: Permission, now: float) -> bool:
         bench, robots, host = self._parts.bench, self._parts.robots, self._feeding.meet(visit.host)
         refusal = permission.refusal(visit.url)
-        if host.pages >= self._parts.manners.host_pages:
+        if self._feeding.is_full(host):
             bench.not_made(visit, now, again=True)
             self._feeding.recall(visit.host, now)
-            self._feeding.give_up(visit.host, PAGES)
+            self._feeding.refuse(host)
         elif refusal is None:
             return False
         elif permission.basis is Basis.UNREACHABLE:

@@ -24,6 +24,7 @@ class Scheduled(NamedTuple):
     host: str
     urls: list[str]
     hints: list[int]  # the priority that each came with
+    left_count: int  # all of its URLs that are not collected: these, and those that are not chosen yet
 
 
 class Reader:
@@ -85,6 +86,7 @@ class Reader:
         rows = np.flatnonzero(columns.state == SCHEDULED)
         rows = ordered(columns, rows, order(columns, rows), per_host)
         urls = self._shelf.urls(block, columns.origin[rows])
+        left = np.bincount(columns.host[columns.state != COLLECTED])
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
-            hints = columns.priority[rows[first:end]].tolist()
-            yield Scheduled(content.hosts.names[int(columns.host[rows[first]])], urls[first:end], hints)
+            hints, host = columns.priority[rows[first:end]].tolist(), int(columns.host[rows[first]])
+            yield Scheduled(content.hosts.names[host], urls[first:end], hints, int(left[host]))
