@@ -91,11 +91,12 @@ def test_supply_is_bounded_and_what_is_given_up_may_be_taken_again() -> None:
     supply = Supply(waiting_limit=3)
     assert supply.take(A, [f"{A}/{number}" for number in range(5)], [7] * 5) == 3
     assert supply.take(B, [f"{B}/"], [7]) == 0
-    supply.give_up(A, but=1)
+    assert supply.give_up(A, but=1) == 2
     assert len(supply) == 1
     assert supply.take(B, [f"{B}/"], [7]) == 1
     assert supply.hint(f"{B}/") == 7
-    supply.give_up(A)
+    assert supply.give_up(A) == 1
+    assert supply.give_up(A) == 0
     assert len(supply) == 1
     assert not supply.is_crowded
 

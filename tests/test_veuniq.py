@@ -100,9 +100,9 @@ def test_scheduled_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path
         visited, np.array([1.0]), np.array([200], np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint64)
     )
     repository.cycle(Batch(0, visit, Extracted(urls, priority, *np.ones((2, 12), np.uint16))))
-    assert {each.host: each.urls for each in repository.scheduled(0, per_host=3)} == {
-        "http://a.example": [f"http://a.example/{page}" for page in (4, 3, 2)],
-        "http://b.example": [f"http://b.example/{page}" for page in (5, 4, 3)],
+    assert {each.host: (each.urls, each.left_count) for each in repository.scheduled(0, per_host=3)} == {
+        "http://a.example": ([f"http://a.example/{page}" for page in (4, 3, 2)], 5),
+        "http://b.example": ([f"http://b.example/{page}" for page in (5, 4, 3)], 6),
     }
     repository.close()
 
