@@ -41,9 +41,6 @@ class Contents:
         if len(self._originals) > self._limit:
             self._originals.popitem(last=False)
 
-    def __len__(self) -> int:
-        return len(self._originals)
-
 
 def _is_whole(page: Page) -> bool:
     """A body that was cut stands for none but itself; the answer 304 has the body of another."""
