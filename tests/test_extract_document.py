@@ -88,7 +88,7 @@ def test_text_is_bounded() -> None:
 
 def test_plain_text_is_kept_and_has_no_links() -> None:
     found = read("see http://b.test/\n\n  x ", "text/plain; charset=utf-8")
-    assert (found.format, found.document.text, tuple(found.links), found.listed) == (
+    assert (found.format, found.document.text, tuple(found.links), tuple(found.listed)) == (
         Format.TEXT,
         "see http://b.test/\n\n  x",
         (),

@@ -1,15 +1,19 @@
 """Sitemaps and feeds: which URLs they list."""
 
 import gzip
+import pickle
+import re
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tarrafa.extract import Extract, Format, Listed, extract
+from tarrafa.extract import Extract, Format, Listed, Listing, extract
 from tarrafa.extract.bounds import LISTED_LIMIT, UNPACKED_LIMIT_BYTES
-from tarrafa.extract.listings import unpacked
+from tarrafa.extract.listings import listed, unpacked
 from tarrafa.records import Page
+from tarrafa.urls import Base
 
 URL = "http://a.test/map/x.xml"
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
@@ -45,7 +49,7 @@ def urls(body: str | bytes, media_type: str = "application/xml") -> list[str]:
 def test_sitemap_lists_urls_with_dates_and_priorities() -> None:
     found = read(SITEMAP)
     assert found.format is Format.SITEMAP
-    assert found.listed == (
+    assert tuple(found.listed) == (
         Listed("http://a.test/1?a=1&b=2", "", 86400.0, 0.8),
         Listed("http://a.test/2?a&b"),
         Listed("http://a.test/3"),
@@ -56,7 +60,7 @@ def test_index_lists_further_sitemaps() -> None:
     text = (
         "<sitemapindex><sitemap><loc>http://a.test/m.xml.gz</loc><lastmod>1970-01-02</lastmod></sitemap></sitemapindex>"
     )
-    assert read(text).listed == (Listed("http://a.test/m.xml.gz", "", 86400.0, None, True),)
+    assert tuple(read(text).listed) == (Listed("http://a.test/m.xml.gz", "", 86400.0, None, True),)
 
 
 @pytest.mark.parametrize("media_type", ["application/gzip", "application/octet-stream", "", "text/xml", "text/html"])
@@ -70,15 +74,15 @@ def test_packed_page_is_not_read() -> None:
 
 
 def test_feeds_list_their_entries() -> None:
-    assert read(RSS).listed == (
+    assert tuple(read(RSS).listed) == (
         Listed("http://a.test/1", "One & <b>", 86400.0),
         Listed("http://a.test/2"),
     )
-    assert read(ATOM, "application/atom+xml").listed == (
+    assert tuple(read(ATOM, "application/atom+xml").listed) == (
         Listed("http://a.test/1", "One", 86400.0),
         Listed("http://a.test/2"),
     )
-    assert read(RDF).listed == (Listed("http://a.test/1", "One"),)
+    assert tuple(read(RDF).listed) == (Listed("http://a.test/1", "One"),)
     assert read(RSS, "text/html").format is Format.FEED
 
 
@@ -159,3 +163,112 @@ def test_any_pieces_of_xml_give_urls_of_the_web(parts: list[str]) -> None:
 def test_any_damage_gives_urls_of_the_web(text: str, at: int, damage: bytes) -> None:
     raw = text.encode()
     assert all(url.startswith("http") for url in urls(raw[:at] + damage + raw[at + 2 :]))
+
+
+# Plain entries, which are taken out before the parser comes.
+
+PLAIN = "<url><loc>http://a.test/{0}</loc><lastmod>1970-01-0{0}</lastmod></url>"
+FULL = """<url>
+ <loc> /{0}?a=1&amp;b=é </loc>\r
+ <lastmod>197{0}</lastmod> <changefreq>daily</changefreq><priority>0.{0}</priority></url>
+"""
+ENTRIES = [form.format(number) for form in (PLAIN, FULL) for number in (1, 2, 3)]
+ODD = [
+    "<url>",
+    "</url>",
+    "<loc>",
+    "</loc>",
+    "<item>",
+    "</item>",
+    "<x>",
+    "</x>",
+    "<!--",
+    "-->",
+    "<?x ",
+    "?>",
+    "y",
+    "]]>",
+]
+ODD += [
+    "<URL>",
+    "</URL>",
+    "<x:url>",
+    "</x:url>",
+    "<tarrafa-row/>",
+    "<TARRAFA-ROW/>",
+    "<![CDATA[",
+    "</urlset>",
+    "&",
+    "'",
+]
+ODD += ["<url><loc>/a&b</loc></url>", "<url><loc>/a&#38;b</loc></url>", "<url><loc>/\x01</loc></url>", '<x y="', '"/>']
+ODD += [
+    "<url><loc>/4</loc><priority>0.5</priority><lastmod>1975</lastmod></url>",
+    "<url><loc>/5</loc><loc>/6</loc></url>",
+]
+ODD += ["<url><loc>mailto:x</loc></url>", "<url><loc> </loc></url>", "<url><loc>/7</loc><priority>nan</priority></url>"]
+ODD += [
+    "<url><loc>/8</loc><lastmod> </lastmod></url>",
+    "<sitemap><loc>/9</loc></sitemap>",
+    "<title>t</title>",
+    "\ud800",
+]
+NEVER = re.compile("(?!)()()()")
+
+
+def by_the_parser(text: str) -> Listing:
+    with patch("tarrafa.extract.listings._PLAIN", NEVER):
+        return listed(text, Base(URL))
+
+
+def assert_plain_entries_are_read_as_by_the_parser(parts: list[str]) -> None:
+    text = f"<?xml version='1.0'?><urlset>{''.join(parts)}</urlset>"
+    assert listed(text, Base(URL)) == by_the_parser(text)
+
+
+@given(st.lists(st.sampled_from(ENTRIES * 3 + ODD)))
+@example(["<!--", ENTRIES[0], "-->", ENTRIES[1]])
+@example(["<url><loc>", ENTRIES[0], "y</loc></url>"])
+@example(["<loc>", ENTRIES[0], "<tarrafa-row at='0'/>"])
+def test_plain_entries_are_read_as_by_the_parser_whatever_is_around_them(parts: list[str]) -> None:
+    assert_plain_entries_are_read_as_by_the_parser(parts)
+
+
+@given(st.lists(st.sampled_from(ENTRIES), min_size=1), st.integers(0, 500), st.text(max_size=3), st.integers(0, 3))
+def test_plain_entries_are_read_as_by_the_parser_whatever_is_in_them(
+    entries: list[str], at: int, damage: str, lost: int
+) -> None:
+    text = "".join(entries)
+    at %= len(text)
+    assert_plain_entries_are_read_as_by_the_parser([text[:at], damage, text[at + lost :]])
+
+
+@pytest.mark.parametrize("chars", [499, 500, 501, 7_990, 8_001, 9_000])
+def test_long_addresses_are_read_as_by_the_parser(chars: int) -> None:
+    for filler in ("x", "&amp;"):
+        assert_plain_entries_are_read_as_by_the_parser([f"<url><loc>/{filler * chars}</loc></url>", *ENTRIES])
+
+
+def test_rows_of_plain_entries_keep_their_places_and_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "<urlset>" + (ENTRIES[0] * 3 + "<url><loc><x/>/odd</loc></url>") * 3 + "</urlset>"
+    assert [url[-3:] for url in urls(text)] == ["t/1", "t/1", "t/1", "odd"] * 3
+    monkeypatch.setattr("tarrafa.extract.bounds.LISTED_LIMIT", 6)
+    assert [url[-3:] for url in urls(text)] == ["t/1", "t/1", "t/1", "odd", "t/1", "t/1"]
+
+
+# What is listed is a sequence, kept by column.
+
+
+def test_listing_is_a_sequence_of_what_is_listed_also_in_another_process() -> None:
+    found = read(SITEMAP).listed
+    assert (len(found), found[1], found[-2:]) == (3, Listed("http://a.test/2?a&b"), tuple(found)[1:])
+    assert found[0].modified_seconds == 86400.0
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found != read(ATOM).listed
+    assert repr(found) == repr(tuple(found))
+
+
+def test_bare_listing_tells_where_to_go() -> None:
+    assert tuple(read(SITEMAP).listed.bare()) == tuple(Listed(url) for url in urls(SITEMAP))
+    index = "<sitemapindex><sitemap><loc>/m</loc><lastmod>1970-01-02</lastmod></sitemap></sitemapindex>"
+    assert tuple(read(index).listed.bare()) == (Listed("http://a.test/m", is_sitemap=True),)

@@ -17,7 +17,7 @@ what is said to robots, running scripts.
 """
 
 from tarrafa.extract.charset import as_text, encoding_of
-from tarrafa.extract.found import Document, Extract, Format, Link, LinkKind, Links, Listed, Options
+from tarrafa.extract.found import Document, Extract, Format, Link, LinkKind, Links, Listed, Listing, Options
 from tarrafa.extract.likeness import NEAR_BITS
 from tarrafa.extract.page import extract, extract_all
 
@@ -30,6 +30,7 @@ __all__ = [
     "LinkKind",
     "Links",
     "Listed",
+    "Listing",
     "Options",
     "as_text",
     "encoding_of",

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeVar, overload
+
+T = TypeVar("T")
 
 
 class Format(StrEnum):
@@ -95,6 +97,71 @@ class Listed(NamedTuple):
     is_sitemap: bool = False  # a further sitemap, named by an index
 
 
+class Listing(Sequence[Listed]):
+    """What a sitemap or a feed names, in its order. Kept by column: there may be very many, which go between processes.
+
+    A column of which nothing is said is empty.
+    """
+
+    __slots__ = ("are_sitemaps", "modified_seconds", "priorities", "titles", "urls")
+
+    def __init__(
+        self,
+        urls: tuple[str, ...] = (),
+        titles: tuple[str, ...] = (),
+        modified_seconds: tuple[float | None, ...] = (),
+        priorities: tuple[float | None, ...] = (),
+        are_sitemaps: tuple[bool, ...] = (),
+    ) -> None:
+        self.urls = urls
+        self.titles = _said(titles, "")
+        self.modified_seconds = _said(modified_seconds, None)
+        self.priorities = _said(priorities, None)
+        self.are_sitemaps = _said(are_sitemaps, False)
+
+    def bare(self) -> "Listing":
+        """Where to go, without what else is said of it."""
+        return Listing(self.urls, are_sitemaps=self.are_sitemaps)
+
+    @property
+    def columns(
+        self,
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[float | None], Sequence[float | None], Sequence[bool]]:
+        count = len(self.urls)
+        return (
+            self.urls,
+            self.titles or ("",) * count,
+            self.modified_seconds or (None,) * count,
+            self.priorities or (None,) * count,
+            self.are_sitemaps or (False,) * count,
+        )
+
+    def __len__(self) -> int:
+        return len(self.urls)
+
+    def __iter__(self) -> Iterator[Listed]:
+        return map(Listed, *self.columns)
+
+    @overload
+    def __getitem__(self, at: int) -> Listed: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Listed, ...]: ...
+    def __getitem__(self, at: int | slice) -> Listed | tuple[Listed, ...]:
+        return tuple(self)[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listing) and self.columns == other.columns
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def _said(column: tuple[T, ...], nothing: T) -> tuple[T, ...]:
+    return () if column.count(nothing) == len(column) else column
+
+
 class Document(NamedTuple):
     """What is indexed."""
 
@@ -119,7 +186,7 @@ class Extract(NamedTuple):
     base_url: str = ""  # what relative hrefs were resolved against
     document: Document = Document()
     links: Links = Links()
-    listed: tuple[Listed, ...] = ()
+    listed: Listing = Listing()
     robots: tuple[tuple[str, str], ...] = ()  # name and content of each meta element that speaks to robots
 
 

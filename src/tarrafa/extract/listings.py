@@ -1,10 +1,15 @@
 """Sitemaps and feeds: files that list URLs. Read by expat, without entities of their own and within bounds.
 
 Broken XML gives what was readable up to the break. The commonest break, an ampersand that nobody escaped, is mended.
+
+Most sitemaps are entries of one plain form. These are taken out by a regular expression, and the parser, which calls us
+for every element, is given one empty element for each row of them.
 """
 
 import re
-from typing import NoReturn, cast
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, NoReturn, cast
 from xml.parsers import expat
 
 from isal import isal_zlib
@@ -12,13 +17,26 @@ from isal import isal_zlib
 from tarrafa.extract import bounds
 from tarrafa.extract.blocks import collapsed
 from tarrafa.extract.dates import moment
-from tarrafa.extract.found import Listed
+from tarrafa.extract.found import Listed, Listing
 from tarrafa.urls import Base
 
 _STRAY = re.compile(r"&(?!#?\w{1,32};)")
 _CDATA = "<![CDATA["
-_ENTRIES = ("url", "sitemap", "item", "entry")
+_ENTRIES = frozenset(("url", "sitemap", "item", "entry"))
 _GZIP_WINDOW = 31
+_ROW = "tarrafa-row"  # the element that stands for plain entries
+
+_SPACE = r"[ \t\r\n]{0,100}+"
+# Only what XML allows, and no white space beyond that of ASCII.
+_ADDRESS = r"[!-%'-;=?-~\xa1-\u167f]"
+_SAID = r"([ -%'-;=?-~]{0,64}+)"
+_PLAIN = re.compile(
+    rf"<url>{_SPACE}<loc>{_SPACE}({_ADDRESS}{{1,500}}+(?:&amp;{_ADDRESS}{{0,200}}+){{0,20}}+){_SPACE}</loc>{_SPACE}"
+    rf"(?:<lastmod>{_SAID}</lastmod>{_SPACE})?+"
+    rf"(?:<changefreq>[A-Za-z]{{0,20}}+</changefreq>{_SPACE})?+"
+    rf"(?:<priority>{_SAID}</priority>{_SPACE})?+"
+    rf"</url>{_SPACE}"
+)
 # The package's type stubs take the class for an instance.
 _DamagedError = cast("type[Exception]", isal_zlib.IsalError)
 
@@ -27,23 +45,31 @@ class _EnoughError(Exception):
     """Raised within the parser's callbacks to end it: a bound is reached, or the file declares entities."""
 
 
-def listed(text: str, base: Base) -> tuple[Listed, ...]:
+class _Entry(NamedTuple):
+    """A plain one, as it is written."""
+
+    address: str
+    modified: str | None
+    priority: str | None
+
+
+def listed(text: str, base: Base) -> Listing:
     """The URLs of a sitemap or feed, in its order. Never raises."""
     found = _Reader(base)
     if not found.read(text) and _STRAY.search(text):
         mended = _Reader(base)
         mended.read(_mended(text))
         found = mended if len(mended.found) > len(found.found) else found
-    return tuple(found.found)
+    return Listing(*zip(*found.found, strict=True))
 
 
-def listed_lines(text: str, base: Base) -> tuple[Listed, ...]:
+def listed_lines(text: str, base: Base) -> Listing:
     """A sitemap in plain text: every line is an address. If one is not, it is some other text and lists nothing."""
     lines = text.split("\n", bounds.LISTED_LIMIT)[: bounds.LISTED_LIMIT]
     addresses = [line.strip() for line in lines if line and not line.isspace()]
     if not all(address.startswith(("http://", "https://")) and " " not in address for address in addresses):
-        return ()
-    return tuple(Listed(url) for url in map(base.link, addresses) if url)
+        return Listing()
+    return Listing(tuple([url for url in map(base.link, addresses) if url]))
 
 
 def unpacked(body: bytes) -> bytes:
@@ -71,6 +97,22 @@ def _mended(text: str) -> str:
     return "".join(parts)
 
 
+def _parted(text: str) -> tuple[str, list[list[_Entry]]]:
+    """The text with an empty element in place of each row of plain entries, and the rows.
+
+    Where an entry may stand such an element may; where one is in a comment, or breaks the file, it does the same. The
+    root is none of them: it has told the format.
+    """
+    if _CDATA in text or _ROW in text:  # what looks like an element may be none, or one of ours
+        return text, []
+    pieces = _PLAIN.split(text)
+    between, entries = pieces[::4], list(map(_Entry, pieces[1::4], pieces[2::4], pieces[3::4]))
+    starts = [at for at in range(len(entries)) if between[at] or not at]
+    rows = [entries[start:end] for start, end in pairwise([*starts, len(entries)])]
+    kept = [f'{between[start]}<{_ROW} at="{at}"/>' for at, start in enumerate(starts)]
+    return "".join([*kept, between[-1]]), rows
+
+
 class _Reader:
     """Follows the parser from element to element; only the name of the parent is kept, never a tree."""
 
@@ -82,9 +124,11 @@ class _Reader:
         self._entry: dict[str, str] = {}  # what the open entry says; the first of a name counts
         self._text: list[str] | None = None  # of the open element, if it is one of an entry's
         self._chars = 0
+        self._rows: list[list[_Entry]] = []
 
     def read(self, text: str) -> bool:
         """Whether the file could be read to its end."""
+        rest, self._rows = _parted(text)
         parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -95,19 +139,21 @@ class _Reader:
         parser.UseForeignDTD(True)
         parser.ExternalEntityRefHandler = _pass_over
         try:
-            parser.Parse(text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), True)
+            parser.Parse(rest.lstrip("\ufeff \t\r\n").encode("utf-8", "replace"), True)
         except expat.ExpatError:
             return False
         except _EnoughError:
             pass
         return True
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        name = name.rpartition(":")[2].lower()
+    def _start(self, written: str, attributes: dict[str, str]) -> None:
+        name = _local(written)
         parent = self._open[-1] if self._open else ""
         self._open.append(name)
         if name in _ENTRIES:
             self._entry = {}
+        elif written == _ROW and self._rows:
+            self._take(self._rows[int(attributes["at"])])
         elif parent in _ENTRIES:
             self._text, self._chars = [], 0
             if name == "link" and attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
@@ -131,6 +177,18 @@ class _Reader:
                 self._entry.setdefault(name, text)
             self._text = None
 
+    def _take(self, row: list[_Entry]) -> None:
+        """Plain entries, which leave what they are in as others do."""
+        self._entry, self._text = {}, None
+        link, room = self._base.link, bounds.LISTED_LIMIT - len(self.found)
+        found = [
+            Listed(url, "", moment(modified) if modified else None, _priority(priority) if priority else None)
+            for address, modified, priority in row
+            if (url := link(address.replace("&amp;", "&"))) is not None
+        ]
+        self.found += found[:room]
+        self._stop_at_limit()
+
     def _add(self, is_sitemap: bool) -> None:
         entry, self._entry = self._entry, {}
         href = entry.get("loc") or entry.get("link") or entry.get("guid")
@@ -138,9 +196,18 @@ class _Reader:
         if url is None:
             return
         title = collapsed(entry.get("title", ""))[: bounds.ANCHOR_CHARS]
-        self.found.append(Listed(url, title, _modified(entry), _priority(entry), is_sitemap))
+        self.found.append(Listed(url, title, _modified(entry), _priority(entry.get("priority", "")), is_sitemap))
+        self._stop_at_limit()
+
+    def _stop_at_limit(self) -> None:
         if len(self.found) >= bounds.LISTED_LIMIT:
             raise _EnoughError
+
+
+@lru_cache(maxsize=1 << 8)
+def _local(name: str) -> str:
+    """Without prefix. Files repeat a dozen names without end."""
+    return name.rpartition(":")[2].lower()
 
 
 _MOMENTS = ("lastmod", "updated", "pubdate", "published", "date", "issued", "modified")
@@ -153,11 +220,9 @@ def _modified(entry: dict[str, str]) -> float | None:
     return None
 
 
-def _priority(entry: dict[str, str]) -> float | None:
-    if "priority" not in entry:
-        return None
+def _priority(text: str) -> float | None:
     try:
-        priority = float(entry["priority"])
+        priority = float(text)
     except ValueError:
         return None
     return priority if 0.0 <= priority <= 1.0 else None

@@ -7,7 +7,7 @@ from tarrafa.extract import bounds, tame
 from tarrafa.extract.blocks import all_collapsed, collapsed
 from tarrafa.extract.charset import as_text, as_utf8, encoding_of
 from tarrafa.extract.dates import moment
-from tarrafa.extract.found import Document, Extract, Format, Links, Listed, Options
+from tarrafa.extract.found import Document, Extract, Format, Links, Listing, Options
 from tarrafa.extract.hrefs import Href, header_hrefs, tidy_rel
 from tarrafa.extract.language import language_of
 from tarrafa.extract.likeness import likeness
@@ -19,6 +19,7 @@ from tarrafa.urls import Base, resolve
 
 _USUAL = Options()
 _NO_DOCUMENT = Document()
+_NO_LISTING = Listing()
 _GZIP_MAGIC = b"\x1f\x8b"
 _PUBLISHED = (
     *("article:published_time", "datepublished", "dcterms.issued", "dc.date.issued", "dcterms.created"),
@@ -194,7 +195,7 @@ def _text(page: Page, body: bytes) -> Extract:
 
 
 def _plain(
-    page: Page, form: Format, encoding: str, document: Document = _NO_DOCUMENT, listed: tuple[Listed, ...] = ()
+    page: Page, form: Format, encoding: str, document: Document = _NO_DOCUMENT, listed: Listing = _NO_LISTING
 ) -> Extract:
     links = _links(header_hrefs(page), Base(page.url))
     return Extract(page.url, form, encoding, page.url, document, links, listed)
