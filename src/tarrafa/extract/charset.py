@@ -57,7 +57,7 @@ def _by_header(content_type: str) -> str:
 
 
 def _declared(head: bytes) -> str:
-    for step in _STEPS.finditer(head):
+    for step in _STEPS.finditer(head) if b"<meta" in head.lower() else ():
         if step["attributes"]:
             name = _in_meta(step["attributes"].decode("latin-1"))
             if name:

@@ -17,7 +17,7 @@ from isal import isal_zlib
 from tarrafa.extract import bounds
 from tarrafa.extract.blocks import collapsed
 from tarrafa.extract.dates import moment
-from tarrafa.extract.found import Listed, Listing
+from tarrafa.extract.found import Listing
 from tarrafa.urls import Base
 
 _STRAY = re.compile(r"&(?!#?\w{1,32};)")
@@ -41,16 +41,19 @@ _PLAIN = re.compile(
 _DamagedError = cast("type[Exception]", isal_zlib.IsalError)
 
 
+_Found = tuple[str, str, float | None, float | None, bool]  # the fields of `Listed`
+
+
 class _EnoughError(Exception):
     """Raised within the parser's callbacks to end it: a bound is reached, or the file declares entities."""
 
 
-class _Entry(NamedTuple):
-    """A plain one, as it is written."""
+class _Row(NamedTuple):
+    """Plain entries that follow each other, by column, as they are written."""
 
-    address: str
-    modified: str | None
-    priority: str | None
+    addresses: list[str]
+    modified: list[str | None]
+    priorities: list[str | None]
 
 
 def listed(text: str, base: Base) -> Listing:
@@ -97,7 +100,7 @@ def _mended(text: str) -> str:
     return "".join(parts)
 
 
-def _parted(text: str) -> tuple[str, list[list[_Entry]]]:
+def _parted(text: str) -> tuple[str, list[_Row]]:
     """The text with an empty element in place of each row of plain entries, and the rows.
 
     Where an entry may stand such an element may; where one is in a comment, or breaks the file, it does the same. The
@@ -106,9 +109,10 @@ def _parted(text: str) -> tuple[str, list[list[_Entry]]]:
     if _CDATA in text or _ROW in text:  # what looks like an element may be none, or one of ours
         return text, []
     pieces = _PLAIN.split(text)
-    between, entries = pieces[::4], list(map(_Entry, pieces[1::4], pieces[2::4], pieces[3::4]))
-    starts = [at for at in range(len(entries)) if between[at] or not at]
-    rows = [entries[start:end] for start, end in pairwise([*starts, len(entries)])]
+    between = pieces[::4]
+    starts = [at for at, before in enumerate(between[:-1]) if before or not at]
+    columns = [pieces[column::4] for column in (1, 2, 3)]
+    rows = [_Row(*(column[start:end] for column in columns)) for start, end in pairwise([*starts, len(between) - 1])]
     kept = [f'{between[start]}<{_ROW} at="{at}"/>' for at, start in enumerate(starts)]
     return "".join([*kept, between[-1]]), rows
 
@@ -117,14 +121,14 @@ class _Reader:
     """Follows the parser from element to element; only the name of the parent is kept, never a tree."""
 
     def __init__(self, base: Base) -> None:
-        self.found: list[Listed] = []
+        self.found: list[_Found] = []
         self._base = base
         # Names of the open elements without prefix; filled by _start, emptied by _end.
         self._open: list[str] = []
         self._entry: dict[str, str] = {}  # what the open entry says; the first of a name counts
         self._text: list[str] | None = None  # of the open element, if it is one of an entry's
         self._chars = 0
-        self._rows: list[list[_Entry]] = []
+        self._rows: list[_Row] = []
 
     def read(self, text: str) -> bool:
         """Whether the file could be read to its end."""
@@ -177,16 +181,15 @@ class _Reader:
                 self._entry.setdefault(name, text)
             self._text = None
 
-    def _take(self, row: list[_Entry]) -> None:
+    def _take(self, row: _Row) -> None:
         """Plain entries, which leave what they are in as others do."""
         self._entry, self._text = {}, None
         link, room = self._base.link, bounds.LISTED_LIMIT - len(self.found)
-        found = [
-            Listed(url, "", moment(modified) if modified else None, _priority(priority) if priority else None)
-            for address, modified, priority in row
-            if (url := link(address.replace("&amp;", "&"))) is not None
-        ]
-        self.found += found[:room]
+        urls = [link(address.replace("&amp;", "&")) for address in row.addresses]
+        modified = [moment(text) if text else None for text in row.modified]
+        priorities = [_priority(text) if text else None for text in row.priorities]
+        entries = zip(urls, modified, priorities, strict=True)
+        self.found += [(url, "", when, priority, False) for url, when, priority in entries if url][:room]
         self._stop_at_limit()
 
     def _add(self, is_sitemap: bool) -> None:
@@ -196,7 +199,8 @@ class _Reader:
         if url is None:
             return
         title = collapsed(entry.get("title", ""))[: bounds.ANCHOR_CHARS]
-        self.found.append(Listed(url, title, _modified(entry), _priority(entry.get("priority", "")), is_sitemap))
+        priority = _priority(entry.get("priority", ""))
+        self.found.append((url, title, _modified(entry), priority, is_sitemap))
         self._stop_at_limit()
 
     def _stop_at_limit(self) -> None:
