@@ -5,7 +5,7 @@ has committed it, or is found to have done so.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from tarrafa.crawl.gathering import Gathering
+from tarrafa.crawl.gathering import Found, Gathering
 from tarrafa.disk import remove_unfinished, translated, whole_file
 from tarrafa.errors import DamagedError
 from tarrafa.verify import Batch, Collected, Extracted
@@ -44,13 +44,11 @@ class Batches:
     def write(self, number: int, gathered: Gathering) -> int:
         """How many URLs wait in it. Durable when it returns."""
         ended = list(zip(*gathered.ended, strict=True)) or [()] * len(_COLLECTED)
-        hints, links, outside = zip(*gathered.found.values(), strict=True) if gathered.found else ((), (), ())
-        counts = [np.minimum(np.array(each, np.int64), _COUNT_MAX) for each in (links, outside)]
-        data = _packed(_COLLECTED, ended) + _packed(_EXTRACTED, [list(gathered.found), hints, *counts])
+        data = _packed(_COLLECTED, [ended]) + _packed(_EXTRACTED, map(_extracted, [gathered.found, *gathered.listed]))
         with translated(self._folder), whole_file(self._path(number)) as file:
             file.write(data)
             file.write(xxhash.xxh3_64_digest(data))
-        return len(gathered.ended) + len(gathered.found)
+        return len(gathered.ended) + gathered.found_count
 
     def read(self, after: int, last: int) -> Batch:
         """All batches above `after`, up to `last`, as one."""
@@ -86,11 +84,18 @@ class Batches:
         return pa.ipc.open_stream(stream).read_all(), pa.ipc.open_stream(stream).read_all()
 
 
-def _packed(schema: pa.Schema, columns: Sequence[Any]) -> bytes:
-    arrays = [pa.array(values, kind.type) for values, kind in zip(columns, schema, strict=True)]
+def _extracted(found: Found) -> Sequence[Any]:
+    hints, links, outside = zip(*found.values(), strict=True) if found else ((), (), ())
+    return [list(found), hints, *(np.minimum(np.array(each, np.int64), _COUNT_MAX) for each in (links, outside))]
+
+
+def _packed(schema: pa.Schema, parts: Iterable[Sequence[Any]]) -> bytes:
+    """Columns of the same table, one part after the other."""
     out = io.BytesIO()
     with pa.ipc.new_stream(out, schema) as writer:
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        for columns in parts:
+            arrays = [pa.array(values, kind.type) for values, kind in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     return out.getvalue()
 
 

@@ -24,6 +24,12 @@ def is_large(body: bytes) -> bool:
     return len(body) >= LARGE_BYTES or body.startswith(_GZIP_MAGIC) or body.count(b"<") > _DENSE_TAGS
 
 
+def read_there(page: Page, body: bytes, options: Options) -> Extract:
+    """In the other process. What nobody asks of a long listing stays there: while it is brought here, visits wait."""
+    found = extract(page, body, options)
+    return found._replace(listed=found.listed.bare())
+
+
 class Beside:
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -40,7 +46,7 @@ class Beside:
             if self._process is None:
                 self._process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
             try:
-                work = asyncio.get_running_loop().run_in_executor(self._process, extract, page, body, self._options)
+                work = asyncio.get_running_loop().run_in_executor(self._process, read_there, page, body, self._options)
                 async with asyncio.timeout(TIMEOUT_SECONDS):
                     return await work
             except TimeoutError:

@@ -58,7 +58,7 @@ class Landing:
         reading = self._parts.reading
         opened = reading.opened(page)
         if opened.is_large:
-            self._take_in([Landed(visit, depth, opened, await reading.read_beside(opened))])
+            self._take_in([Landed(visit, depth, opened, await reading.read_beside(opened, depth))])
         else:
             await self._together.add(Landed(visit, depth, opened), len(opened.body))
 
@@ -102,8 +102,9 @@ class Landing:
         """A page that is in the archive, and of which nothing else was saved; with what was noted beside it."""
         reading = self._parts.reading
         opened = reading.opened(page)
-        read = await reading.read_beside(opened) if opened.is_large else reading.read([opened])[0]
-        self._gather(read, kept, noted_of(fields))
+        noted = noted_of(fields)
+        read = await reading.read_beside(opened, noted.depth) if opened.is_large else reading.read([opened])[0]
+        self._gather(read, kept, noted)
 
     def _gather(self, read: Read, kept: Kept, noted: Noted) -> None:
         page, gathering = read.page, self._parts.rounds.gathering

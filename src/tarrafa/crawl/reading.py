@@ -1,6 +1,8 @@
 """From a page to what is gathered of it: document, links, and the URLs that may be visited."""
 
+import asyncio
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from tarrafa.crawl.beside import Beside, is_large
@@ -15,6 +17,8 @@ from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, hint_of, nea
 from tarrafa.urls import host_of
 
 _LINK_BYTES = 300  # that one takes in memory, roughly
+_ALL = slice(None)
+_SLICE = 500  # URLs of a listing that are judged at a time: a millisecond
 
 
 class Opened(NamedTuple):
@@ -37,6 +41,7 @@ class Read(NamedTuple):
     extract: Extract
     size_bytes: int  # without content coding
     truncated: bool
+    judged: Gathering | None = None  # what became of the URLs that it lists, if there are many
 
 
 class Reading:
@@ -56,10 +61,25 @@ class Reading:
         extracts = extract_all([(page, body) for page, body, _, _ in opened], self._options)
         return [Read(each.page, found, *each[2:]) for each, found in zip(opened, extracts, strict=True)]
 
-    async def read_beside(self, opened: Opened) -> Read:
+    async def read_beside(self, opened: Opened, depth: int) -> Read:
         """A large one, without keeping others waiting."""
         page, body, size_bytes, truncated = opened
-        return Read(page, await self._beside.extract(page, body), size_bytes, truncated)
+        found = await self._beside.extract(page, body)
+        judged = await self._judged(found, depth) if len(found.listed) > _SLICE else None
+        return Read(page, found, size_bytes, truncated, judged)
+
+    async def _judged(self, found: Extract, depth: int) -> Gathering:
+        """What a page lists, some at a time, with a turn for everybody else between; the page is not kept before."""
+        judged = Gathering()
+        for start in range(0, len(found.listed), _SLICE):
+            self._offer_listed(judged, found, depth, slice(start, start + _SLICE))
+            await asyncio.sleep(0)
+        return judged
+
+    def _offer_listed(self, into: Gathering, found: Extract, depth: int, which: slice) -> None:
+        own, urls = f"{host_of(found.url)}/", found.listed.urls[which]
+        for url, is_sitemap in zip(urls, found.listed.are_sitemaps[which] or repeat(False), strict=False):
+            self.offer(into, url, depth + 1, own, is_sitemap)
 
     def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
@@ -73,13 +93,14 @@ class Reading:
         counts["pages"] += 1
         counts["bytes"] += len(page.body)
         counts["outcome " + document.outcome] += 1
-        own = f"{host_of(page.url)}/"
         if directives.nofollow:
             into.counts["refusal nofollow"] += len(found.links)
         else:
-            self._follow(into, found, depth + 1, own)
-        for url, _, _, _, is_sitemap in found.listed:
-            self.offer(into, url, depth + 1, own, is_sitemap)
+            self._follow(into, found, depth + 1, f"{host_of(page.url)}/")
+        if read.judged is not None:
+            into.take(read.judged)
+        elif found.listed:
+            self._offer_listed(into, found, depth, _ALL)
 
     def _follow(self, into: Gathering, found: Extract, depth: int, own: str) -> None:
         """Most links lead to URLs that were found before: those are counted, and not judged again."""

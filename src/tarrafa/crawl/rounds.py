@@ -113,7 +113,7 @@ class Rounds:
 
     def _is_beyond(self, pages: int, urls: int, size_bytes: int) -> bool:
         gathered = self.gathering
-        return len(gathered.ended) >= pages or len(gathered.found) >= urls or gathered.size_bytes >= size_bytes
+        return len(gathered.ended) >= pages or gathered.found_count >= urls or gathered.size_bytes >= size_bytes
 
     def begin(self, is_short: bool, done: Callable[[], None]) -> None:
         """Start a round; `done` is called when `take` has something."""
