@@ -5,7 +5,8 @@ has committed it, or is found to have done so.
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ _EXTRACTED = pa.schema(
 )
 _COUNT_MAX = 2**16 - 1
 _SUM_BYTES = 8
+_PART_URLS = 5_000
 
 
 class Batches:
@@ -44,7 +46,7 @@ class Batches:
     def write(self, number: int, gathered: Gathering) -> int:
         """How many URLs wait in it. Durable when it returns."""
         ended = list(zip(*gathered.ended, strict=True)) or [()] * len(_COLLECTED)
-        data = _packed(_COLLECTED, [ended]) + _packed(_EXTRACTED, map(_extracted, [gathered.found, *gathered.listed]))
+        data = _packed(_COLLECTED, [ended]) + _packed(_EXTRACTED, _extracted([gathered.found, *gathered.listed]))
         with translated(self._folder), whole_file(self._path(number)) as file:
             file.write(data)
             file.write(xxhash.xxh3_64_digest(data))
@@ -84,9 +86,13 @@ class Batches:
         return pa.ipc.open_stream(stream).read_all(), pa.ipc.open_stream(stream).read_all()
 
 
-def _extracted(found: Found) -> Sequence[Any]:
-    hints, links, outside = zip(*found.values(), strict=True) if found else ((), (), ())
-    return [list(found), hints, *(np.minimum(np.array(each, np.int64), _COUNT_MAX) for each in (links, outside))]
+def _extracted(gathered: Iterable[Found]) -> Iterator[Sequence[Any]]:
+    """By column, some at a time: each step holds the interpreter, and the loop waits for it."""
+    entries = chain.from_iterable(found.items() for found in gathered)
+    while part := list(islice(entries, _PART_URLS)):
+        urls, facts = zip(*part, strict=True)
+        hints, *counts = zip(*facts, strict=True)
+        yield [urls, hints, *(np.minimum(np.array(each, np.int64), _COUNT_MAX) for each in counts)]
 
 
 def _packed(schema: pa.Schema, parts: Iterable[Sequence[Any]]) -> bytes:

@@ -30,6 +30,13 @@ def read_there(page: Page, body: bytes, options: Options) -> Extract:
     return found._replace(listed=found.listed.bare())
 
 
+def _started() -> ProcessPoolExecutor:
+    """It starts with its first work, which takes long enough to be done in a thread."""
+    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+    process.submit(bool)
+    return process
+
+
 class Beside:
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -44,7 +51,7 @@ class Beside:
     async def _extract(self, page: Page, body: bytes) -> Extract:
         for _ in range(_TRIES):
             if self._process is None:
-                self._process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+                self._process = await asyncio.to_thread(_started)
             try:
                 work = asyncio.get_running_loop().run_in_executor(self._process, read_there, page, body, self._options)
                 async with asyncio.timeout(TIMEOUT_SECONDS):
