@@ -31,10 +31,27 @@ async def read(beside: Beside, pages: Sequence[Page]) -> list[Extract]:
         (b"<p>" + b"word " * 40_000, True),
         (b"<b>" * 10_000, True),
         (gzip.compress(os.urandom(1_000)), False),
-        (gzip.compress(os.urandom(30_000)), True),
+        (gzip.compress(os.urandom(30_000)), False),
+        (gzip.compress(b"<url>" * 30_000), True),
+        (gzip.compress(os.urandom(30_000))[:10_000], False),
+        (b"\x1f\x8b" + os.urandom(30_000), False),
+        (b"\n http://a.example/" * 2_000, True),
+        (b"http://a.example/\n" * 200, False),
         (b"", False),
     ],
-    ids=["small", "few tags", "large", "very many tags", "small and packed", "packed", "empty"],
+    ids=[
+        *(
+            "small",
+            "few tags",
+            "large",
+            "very many tags",
+            "small and packed",
+            "packed",
+            "packed and long",
+            "packed and cut",
+        ),
+        *("damaged", "addresses", "few addresses", "empty"),
+    ],
 )
 def test_large_is_what_takes_long_to_read(body: bytes, expected: bool) -> None:
     assert is_large(body) is expected

@@ -1,5 +1,6 @@
 """Whatever the bytes: a record within its bounds, never an exception. None of these pages takes more than a moment."""
 
+import re
 from itertools import count, islice
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarrafa.extract import Extract, Options, bounds, extract
-from tarrafa.extract.tame import pieces
+from tarrafa.extract.tame import _may_have_long_tags, pieces
 from tarrafa.records import Page
 from tarrafa.simulate.web import Plan, Web
 from webs import get, pages_of
@@ -152,6 +153,64 @@ def test_links_stay_where_formatting_is_dropped() -> None:
     body = numbered(b"<p><font a=%d>x <a href=y>z</a>", 60_000)
     assert b"<font" not in b"".join(pieces(body))
     assert len(read(body).links) == body.count(b"<a ")
+
+
+FEW = b" ".join(b"b%d" % number for number in range(98))
+MANY = b" ".join(b"b%d" % number for number in range(8_000))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(b"", id="plain"),
+        pytest.param(b"c='>'", id="the end in a value"),
+        pytest.param(b'c="</a><a>"', id="tags in a value"),
+        pytest.param(b"c = '\">'", id="marks of the other kind in a value"),
+        pytest.param(b"c<d", id="beginnings in a name"),
+        pytest.param(b'"', id="mark as a name"),
+        pytest.param(b'c="' + b"x" * 1_500 + b'"', id="long value"),
+        pytest.param(b"c" + b" " * 1_500 + b"=" + b" " * 1_500 + b'">"', id="much white space"),
+    ],
+)
+@pytest.mark.parametrize("filler", [b"", b"<p>text</p>" * 6_000], ids=["small", "large"])
+def test_overgrown_tag_loses_its_attributes_however_it_hides_and_the_rest_stays(before: bytes, filler: bytes) -> None:
+    overgrown = b"<div " + FEW[:200] + b" " + before + b" " + MANY.replace(b"b2500", b"b2500 " + before) + b">"
+    page = b"<a href=1>one</a>" + overgrown + b"<a href=2>two</a></div>" + filler
+    assert len(b"".join(pieces(page))) < len(page) - len(MANY) + 10
+    found = read(page)
+    assert [(link.target[-1], link.text) for link in found.links] == [("1", "one"), ("2", "two")]
+    assert MANY[:5].decode() not in found.document.text
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"<a b='>' ", b"<a ", b"c ", b'd="', b"e='", b'"', b"'", b">", b"= ", b"x" * 30, b"<!--"])
+    ),
+    st.integers(5, 60),
+)
+def test_page_without_a_long_tag_for_the_look_has_none_for_the_parser(parts: list[bytes], step: int) -> None:
+    page = b"".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "TAG_BYTES", step)
+        may_have = _may_have_long_tags(page)
+    assert may_have or longest_tag(page) <= step
+
+
+def longest_tag(page: bytes) -> int:
+    """By the tokenizer of the standard, as far as it matters here, from wherever a tag could begin."""
+    return max((tag_end(page, start.start()) - start.start() for start in re.finditer(rb"<[a-z]", page)), default=0)
+
+
+def tag_end(page: bytes, at: int) -> int:
+    end = re.compile(rb"""(?:[^>=]|=\s*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|(?!["'\s])))*""").match(page, at)
+    assert end
+    return end.end()
+
+
+def test_ordinary_attributes_stay() -> None:
+    page = b"<a " + FEW + b" href=1>one</a>" + b"<p>" + b"long text " * 500
+    assert pieces(page) == [page]
+    assert [link.target[-1] for link in read(page).links] == ["1"]
 
 
 def test_header_of_hostile_length_gives_a_record() -> None:

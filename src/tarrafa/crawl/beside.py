@@ -3,25 +3,42 @@
 import asyncio
 import contextlib
 import multiprocessing
+import re
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import cast
+
+from isal import isal_zlib
 
 from tarrafa.extract import Extract, Format, Options, extract
 from tarrafa.records import Page
 
 LARGE_BYTES = 200_000
-# Smaller ones take as long when they have very many tags, or are packed: a sitemap may be twenty times as long then.
+# Smaller ones take as long when they have very many tags, or are a list of addresses.
 _DENSE_BYTES, _DENSE_TAGS = 20_000, 4_000
-_GZIP_MAGIC = b"\x1f\x8b"
+_ADDRESSES = re.compile(rb"(?:\xef\xbb\xbf)?\s*+https?://")
+_PACKED_BYTES = 100_000  # of a sitemap that is a gzip file, unpacked
+_GZIP_MAGIC, _GZIP_WINDOW = b"\x1f\x8b", 31
+# The package's type stubs take the class for an instance.
+_DamagedError = cast("type[Exception]", isal_zlib.IsalError)
 TIMEOUT_SECONDS = 60.0
 _TRIES = 2
 
 
 def is_large(body: bytes) -> bool:
     """Whether to read it takes more than a few milliseconds."""
+    if body.startswith(_GZIP_MAGIC):
+        return _is_large_unpacked(body)
     if len(body) < _DENSE_BYTES:
         return False
-    return len(body) >= LARGE_BYTES or body.startswith(_GZIP_MAGIC) or body.count(b"<") > _DENSE_TAGS
+    return len(body) >= LARGE_BYTES or body.count(b"<") > _DENSE_TAGS or _ADDRESSES.match(body) is not None
+
+
+def _is_large_unpacked(packed: bytes) -> bool:
+    try:
+        return len(isal_zlib.decompressobj(_GZIP_WINDOW).decompress(packed, _PACKED_BYTES)) >= _PACKED_BYTES
+    except _DamagedError:
+        return False
 
 
 def read_there(page: Page, body: bytes, options: Options) -> Extract:

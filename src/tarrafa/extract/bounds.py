@@ -28,9 +28,10 @@ DETECT_BYTES = 16_384  # shown to the detector of encodings
 UNPACKED_LIMIT_BYTES = 16_000_000  # of a sitemap that is a gzip file
 
 # The tree builder's cost grows with the square of these; see `tame`.
-SMALL_BYTES = 64_000  # pages up to this size hold no tag that is overgrown enough to matter
+TAG_BYTES = 2_048  # tags up to this length hold no number of attributes that matters
+LONG_TAGS = 48_000_000  # nor do shorter ones, if the length of the page, times that of the tag, is no more than this
 CALM_TAGS = 600  # and with this many tags no nesting that does
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
 PIECES_LIMIT = 20
-ATTRIBUTES_LIMIT = 250  # of one tag, in pages beyond SMALL_BYTES
+ATTRIBUTES_LIMIT = 100  # of one tag, in pages that may have longer ones
 REBUILT_LIMIT = 1_000_000  # elements that unclosed formatting may make the tree builder repeat
