@@ -28,8 +28,8 @@ DETECT_BYTES = 16_384  # shown to the detector of encodings
 UNPACKED_LIMIT_BYTES = 16_000_000  # of a sitemap that is a gzip file
 
 # The tree builder's cost grows with the square of these; see `tame`.
-TAG_BYTES = 2_048  # tags up to this length hold no number of attributes that matters
-LONG_TAGS = 48_000_000  # nor do shorter ones, if the length of the page, times that of the tag, is no more than this
+TAG_BYTES = 2_048  # tags up to this length have too few attributes to matter,
+LONG_TAGS = 48_000_000  # if their length times that of the page is within this too
 CALM_TAGS = 600  # and with this many tags no nesting that does
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
 PIECES_LIMIT = 20

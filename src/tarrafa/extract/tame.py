@@ -45,10 +45,10 @@ def pieces(html: bytes) -> list[bytes]:
 
 
 def _may_have_long_tags(html: bytes) -> bool:
-    """Goes from one > to the last one that is near enough. Each ends what tag is open, so none is longer than a step.
+    """Goes from one > to the last one that is near enough. It ends whatever tag is open, so none is longer than a step.
 
-    Only within a quoted value it does not. Then the last mark of that kind before it is the one that opens the value,
-    and what stands before that is told by its look.
+    Unless it stands within a quoted value, which was opened since the last step. Then the last mark of its kind is the
+    one that opened it, and follows an equals sign or white space.
     """
     step = min(bounds.TAG_BYTES, bounds.LONG_TAGS // (len(html) + 1))
     find, at, last = html.rfind, 0, len(html) - step
