@@ -1,7 +1,7 @@
 """What comes at the same time is worked on together, within bounds, and nobody waits for company or in vain."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
 
@@ -13,11 +13,14 @@ class Work:
 
     def __init__(self) -> None:
         self.heaps: list[list[int]] = []
+        self.ended: list[list[int]] = []
 
-    def __call__(self, heap: list[int]) -> None:
+    def __call__(self, heap: list[int]) -> Iterator[None]:
         self.heaps.append(heap)
+        yield
         if 13 in heap:
             raise MemoryError("unlucky")
+        self.ended.append(heap)
 
 
 def run(come: Callable[[Together[int]], Awaitable[None]], count_limit: int = 4, bytes_limit: int = 100) -> Work:
@@ -57,14 +60,14 @@ def test_what_comes_alone_waits_for_no_other() -> None:
     assert run(come).heaps == [[0], [1], [2]]
 
 
-def test_others_on_the_loop_have_their_turn_between_two_heaps() -> None:
+def test_others_on_the_loop_have_their_turn_between_two_steps() -> None:
     async def come(together: Together[int]) -> None:
         waiting = [together.add(number, 1) for number in range(12)]
         seen = []
         while not waiting[-1].done():
             await asyncio.sleep(0)
             seen.append(sum(each.done() for each in waiting))
-        assert seen == [4, 8, 12]
+        assert seen == [0, 4, 4, 8, 8, 12]
 
     run(come)
 
@@ -78,6 +81,30 @@ def test_what_is_given_up_meanwhile_is_not_worked_on() -> None:
         await second
 
     assert run(come).heaps == [[2]]
+
+
+def test_what_is_given_up_between_two_steps_is_not_worked_on_to_its_end() -> None:
+    """Pages that were read and not kept are fetched again; the archive may be closed by now."""
+
+    async def come(together: Together[int]) -> None:
+        waiting = [together.add(number, 1) for number in (1, 2)]
+        await asyncio.sleep(0)
+        for each in waiting:
+            each.cancel()
+        await together.add(3, 1)
+
+    work = run(come)
+    assert work.heaps == [[1, 2], [3]]
+    assert work.ended == [[3]]
+
+
+def test_what_comes_between_two_steps_is_of_the_next_heap() -> None:
+    async def come(together: Together[int]) -> None:
+        first = together.add(1, 1)
+        await asyncio.sleep(0)
+        await asyncio.gather(first, together.add(2, 1), together.add(3, 1))
+
+    assert run(come).ended == [[1], [2, 3]]
 
 
 def test_error_is_raised_by_everybody_who_waits_and_later_ones_go_on() -> None:

@@ -3,6 +3,7 @@
 Pages of one moment are taken in together. A large one is read beside the visits first, and comes alone.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tarrafa.crawl.feeding import Feeding
@@ -13,13 +14,14 @@ from tarrafa.crawl.together import Together
 from tarrafa.keep import Kept
 from tarrafa.obey import retry_after_seconds
 from tarrafa.records import Failure, Headers, Page, header
-from tarrafa.schedule import Answer, Fate, Visit
+from tarrafa.schedule import BUSY_STATUSES, Answer, Fate, Visit
 from tarrafa.urls import host_of
 
 # What is noted with each page in the archive.
 _DEPTH, _USAGE = "depth", "robots-usage"
-# So many pages are taken in at a time, and about so much of them: some milliseconds' work.
-_TOGETHER_COUNT, _TOGETHER_BYTES = 16, 200_000
+# So many pages are taken in together, and about so much of them; it is done in steps of some milliseconds.
+_TOGETHER_COUNT, _TOGETHER_BYTES = 64, 1_200_000
+_KEPT_COUNT = 32
 
 
 class Landed(NamedTuple):
@@ -58,15 +60,26 @@ class Landing:
         reading = self._parts.reading
         opened = reading.opened(page)
         if opened.is_large:
-            self._take_in([Landed(visit, depth, opened, await reading.read_beside(opened, depth))])
+            self._end([Landed(visit, depth, opened, await reading.read_beside(opened, depth))])
+        elif page.status in BUSY_STATUSES:
+            self._end([Landed(visit, depth, opened)])
         else:
             await self._together.add(Landed(visit, depth, opened), len(opened.body))
 
-    def _take_in(self, landed: list[Landed]) -> None:
+    def _take_in(self, landed: list[Landed]) -> Iterator[None]:
+        """All are read, in steps of some milliseconds; then all are kept, some at a time."""
+        reads = yield from self._parts.reading.reading([each.opened for each in landed])
+        whole = [each._replace(read=read) for each, read in zip(landed, reads, strict=True)]
+        for start in range(0, len(whole), _KEPT_COUNT):
+            self._end(whole[start : start + _KEPT_COUNT])
+            yield
+
+    def _end(self, landed: list[Landed]) -> None:
         """Nobody else's turn comes meanwhile, so what a host has of pages is counted before its next visit."""
         now, bench = self._parts.clock.monotonic(), self._parts.bench
         ended = [bench.ended(each.visit, now, self.answer(each.opened.page)) for each in landed]
         final = [each for each, end in zip(landed, ended, strict=True) if end.fate is Fate.FINAL]
+        # What is to be tried again is not read before that is known.
         reads = iter(self._parts.reading.read([each.opened for each in final if each.read is None]))
         self._keep([(each.read or next(reads), self._noted(each)) for each in final])
         for each, end in zip(landed, ended, strict=True):

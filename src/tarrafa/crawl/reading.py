@@ -1,14 +1,14 @@
 """From a page to what is gathered of it: document, links, and the URLs that may be visited."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
 from tarrafa.crawl.beside import Beside, is_large
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.outcomes import outcome_of
-from tarrafa.extract import Extract, Options, extract_all
+from tarrafa.extract import Extract, Options, extract_all, extracting
 from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, Kept
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
@@ -58,8 +58,11 @@ class Reading:
 
     def read(self, opened: Sequence[Opened]) -> list[Read]:
         """Here and now; large ones are not for this."""
-        extracts = extract_all([(page, body) for page, body, _, _ in opened], self._options)
-        return [Read(each.page, found, *each[2:]) for each, found in zip(opened, extracts, strict=True)]
+        return _reads(opened, extract_all([each[:2] for each in opened], self._options))
+
+    def reading(self, opened: Sequence[Opened]) -> Generator[None, None, list[Read]]:
+        """The same in steps, between which others may have their turn."""
+        return _reads(opened, (yield from extracting([each[:2] for each in opened], self._options)))
 
     async def read_beside(self, opened: Opened, depth: int) -> Read:
         """A large one, without keeping others waiting."""
@@ -135,6 +138,10 @@ class Reading:
 
     def close(self) -> None:
         self._beside.close()
+
+
+def _reads(opened: Sequence[Opened], extracts: list[Extract]) -> list[Read]:
+    return [Read(each.page, found, *each[2:]) for each, found in zip(opened, extracts, strict=True)]
 
 
 def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:

@@ -19,7 +19,7 @@ what is said to robots, running scripts.
 from tarrafa.extract.charset import as_text, encoding_of
 from tarrafa.extract.found import Document, Extract, Format, Link, LinkKind, Links, Listed, Listing, Options
 from tarrafa.extract.likeness import NEAR_BITS
-from tarrafa.extract.page import extract, extract_all
+from tarrafa.extract.page import extract, extract_all, extracting
 
 __all__ = [
     "NEAR_BITS",
@@ -36,4 +36,5 @@ __all__ = [
     "encoding_of",
     "extract",
     "extract_all",
+    "extracting",
 ]

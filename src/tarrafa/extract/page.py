@@ -1,6 +1,6 @@
 """From a page to its extract: choose the format, read it, put the record together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tarrafa.extract import bounds, tame
@@ -29,6 +29,9 @@ _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterm
 _TIMES = ("datepublished", "pubdate", "")  # what time elements are about, the plain ones last
 _DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
 _NO_BASE = ("data:", "javascript:")
+# So many pages, and so much of them, are parsed in one step, and brought to their end in one: about five milliseconds.
+_BEGUN_COUNT, _BEGUN_BYTES = 16, 320_000
+_ENDED_COUNT, _ENDED_BYTES = 32, 640_000
 
 
 class _Html(NamedTuple):
@@ -51,8 +54,47 @@ def extract(page: Page, body: bytes, options: Options = _USUAL) -> Extract:
 
 
 def extract_all(sources: Sequence[tuple[Page, bytes]], options: Options = _USUAL) -> list[Extract]:
-    """The same for several pages, one step of all of them after the other: what has just run runs faster again."""
-    begun = [_begun(page, body, options) for page, body in sources]
+    """The same for several pages."""
+    steps = extracting(sources, options)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            extracts: list[Extract] = end.value
+            return extracts
+
+
+def extracting(
+    sources: Sequence[tuple[Page, bytes]], options: Options = _USUAL
+) -> Generator[None, None, list[Extract]]:
+    """The same in steps of some milliseconds, for whoever has others waiting.
+
+    The same is done with many pages before something else is done with them: what has just run runs faster again.
+    """
+    begun: list[Extract | _Html] = []
+    for some in _slices(sources, _BEGUN_COUNT, _BEGUN_BYTES):
+        begun += [_begun(page, body, options) for page, body in sources[some]]
+        yield
+    extracts: list[Extract] = []
+    for some in _slices(sources, _ENDED_COUNT, _ENDED_BYTES):
+        extracts += _ended(begun[some])
+        yield
+    return extracts
+
+
+def _slices(sources: Sequence[tuple[Page, bytes]], count_limit: int, bytes_limit: int) -> Iterator[slice]:
+    """So many pages at a time, or as few as have so many bytes together."""
+    start = size_bytes = 0
+    for at, (_, body) in enumerate(sources):
+        if at > start and (at - start >= count_limit or size_bytes + len(body) > bytes_limit):
+            yield slice(start, at)
+            start, size_bytes = at, 0
+        size_bytes += len(body)
+    if start < len(sources):
+        yield slice(start, len(sources))
+
+
+def _ended(begun: list[Extract | _Html]) -> list[Extract]:
     walked = [each for each in begun if isinstance(each, _Html)]
     linked = [_linked(each) for each in walked]
     texts = [walk.blocks.joined() for _, _, walk in walked]

@@ -26,13 +26,14 @@ from tarrafa.schedule.delays import (
     Traits,
 )
 from tarrafa.schedule.order import DEPTH_MAX, SITEMAP_HINT, Fifo, Level, Order, depth_of, hint_of, nearer
-from tarrafa.schedule.patience import Patience, Reason
+from tarrafa.schedule.patience import BUSY_STATUSES, Patience, Reason
 from tarrafa.schedule.scope import Bounds, Refusal, Scope, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
 from tarrafa.schedule.visits import NO_PAST, Answer, Counts, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
+    "BUSY_STATUSES",
     "DEPTH_MAX",
     "NO_PAST",
     "SITEMAP_HINT",
