@@ -8,7 +8,9 @@ of a crawl with a sitemap of one URL, which is what the crawl and the machine co
 import argparse
 import asyncio
 import http.client
+import json
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -81,24 +84,37 @@ async def crawl(url: str, folder: Path, pages_count: int) -> tuple[int, list[flo
     return progress.known, sorted(late_seconds, reverse=True)
 
 
-def measured(urls_count: int, pages_count: int) -> None:
+def measured(urls_count: int, pages_count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name, served(Path(name), urls_count) as url:
-        folder = Path(name) / "crawl"
-        known, late_seconds = uvloop.run(crawl(url, folder, pages_count))
-    worst = ", ".join(f"{1_000 * each:.1f}" for each in late_seconds[:SHOWN])
-    print(f"{urls_count:>7,} URLs listed, {known:>7,} known; milliseconds late: {worst}", flush=True)
+        known, late_seconds = uvloop.run(crawl(url, Path(name) / "crawl", pages_count))
+    late = [round(1_000 * each, 1) for each in late_seconds[:SHOWN]]
+    return {"listed": urls_count, "known": known, "late_milliseconds": late}
+
+
+def show(report: dict[str, Any]) -> None:
+    for run in report["runs"]:
+        late = ", ".join(map(str, run["late_milliseconds"]))
+        print(f"{run['listed']:>7,} URLs listed, {run['known']:>7,} known; milliseconds late: {late}")
+    print(f"at worst {report['ratio']} times as late as with one URL, in the median of {report['times']}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--urls", type=int, default=URLS_COUNT)
-    parser.add_argument("--pages", type=int, default=50, help="fetched in each crawl")
-    parser.add_argument("--times", type=int, default=3)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--urls", type=int, default=URLS_COUNT, metavar="N", help="of the sitemap (default 50,000)")
+    parser.add_argument("--pages", type=int, default=50, metavar="N", help="fetched in each crawl (default 50)")
+    parser.add_argument("--times", type=int, default=3, metavar="N", help="both are crawled so often (default 3)")
     given = parser.parse_args()
+    if min(given.urls, given.pages, given.times) < 1:
+        parser.error("--urls, --pages and --times must be at least 1")
     collect_seldom()
-    for _ in range(given.times):
-        for urls_count in (1, given.urls):
-            measured(urls_count, given.pages)
+    runs = [measured(count, given.pages) for _ in range(given.times) for count in (1, given.urls)]
+    few, many = (statistics.median(run["late_milliseconds"][0] for run in runs[first::2]) for first in (0, 1))
+    report = {"times": given.times, "runs": runs, "ratio": round(many / few, 1)}
+    if given.json:
+        print(json.dumps(report))
+    else:
+        show(report)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ _EXTRACTED = pa.schema(
 _COUNT_MAX = 2**16 - 1
 _SUM_BYTES = 8
 _PART_URLS = 5_000
+_FACTS_COUNT = len(_EXTRACTED) - 1  # that are known of each URL that was found
 
 
 class Batches:
@@ -88,11 +89,11 @@ class Batches:
 
 def _extracted(gathered: Iterable[Found]) -> Iterator[Sequence[Any]]:
     """By column, some at a time: each step holds the interpreter, and the loop waits for it."""
-    entries = chain.from_iterable(found.items() for found in gathered)
-    while part := list(islice(entries, _PART_URLS)):
-        urls, facts = zip(*part, strict=True)
-        hints, *counts = zip(*facts, strict=True)
-        yield [urls, hints, *(np.minimum(np.array(each, np.int64), _COUNT_MAX) for each in counts)]
+    for found in gathered:
+        urls, facts = iter(found), chain.from_iterable(found.values())
+        while part := list(islice(urls, _PART_URLS)):
+            rows = np.fromiter(facts, np.int64, _FACTS_COUNT * len(part)).reshape(-1, _FACTS_COUNT)
+            yield [part, *np.minimum(rows, _COUNT_MAX).T]
 
 
 def _packed(schema: pa.Schema, parts: Iterable[Sequence[Any]]) -> bytes:

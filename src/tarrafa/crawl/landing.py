@@ -22,6 +22,7 @@ _DEPTH, _USAGE = "depth", "robots-usage"
 # So many pages are taken in together, and about so much of them; it is done in steps of some milliseconds.
 _TOGETHER_COUNT, _TOGETHER_BYTES = 64, 1_200_000
 _KEPT_COUNT = 32
+_FEW_COUNT, _FEW_BYTES = 10, 200_000
 
 
 class Landed(NamedTuple):
@@ -67,7 +68,10 @@ class Landing:
             await self._together.add(Landed(visit, depth, opened), len(opened.body))
 
     def _take_in(self, landed: list[Landed]) -> Iterator[None]:
-        """All are read, in steps of some milliseconds; then all are kept, some at a time."""
+        """Few at once; of many all are read, in steps of some milliseconds, and then kept, some at a time."""
+        if len(landed) <= _FEW_COUNT and sum(len(each.opened.body) for each in landed) <= _FEW_BYTES:
+            self._end(landed)
+            return
         reads = yield from self._parts.reading.reading([each.opened for each in landed])
         whole = [each._replace(read=read) for each, read in zip(landed, reads, strict=True)]
         for start in range(0, len(whole), _KEPT_COUNT):
