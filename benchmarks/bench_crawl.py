@@ -5,8 +5,8 @@ robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also ver
 documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises, also in its order:
 breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
 first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
-start included. Tarrafa goes twice before the peers and twice after them, and the mean counts: the speed of a shared
-machine changes from minute to minute, and a peer takes ten times as long.
+start included. Tarrafa goes four times before the peers and four times after them, and the mean counts: the speed of a
+shared machine changes from minute to minute, and a peer takes ten times as long.
 
 With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
 from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
@@ -29,7 +29,7 @@ from typing import Any
 from tarrafa.simulate.web import served_apart
 
 HOSTS_COUNT = 2_000
-ROUNDS = 2
+ROUNDS = 4
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500

@@ -74,7 +74,7 @@ class Links:
         for gathered, values in zip(self._own, columns, strict=True):
             gathered.extend(values)
         self._rows += len(targets)
-        self._bytes += len(targets) * _ROW_BYTES + len("".join(targets)) + len("".join(texts))
+        self._bytes += len(targets) * _ROW_BYTES + sum(map(len, targets)) + sum(map(len, texts))
         if len(self._own[0]) >= _TOGETHER_ROWS:
             self._gather()
         if self._rows >= self._rows_limit or self._bytes >= self._bytes_limit:
