@@ -6,7 +6,8 @@ documents, and can be killed at any moment. Scrapy is set up as its page on broa
 breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
 first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
 start included. Tarrafa goes four times before the peers and four times after them, and the mean counts: the speed of a
-shared machine changes from minute to minute, and a peer takes ten times as long.
+shared machine changes from minute to minute, and a peer takes ten times as long. What starting takes is measured by a
+crawl of one page of each, so that the cost of further pages, which does not depend on their number, is told too.
 
 With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
 from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
@@ -34,6 +35,7 @@ LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500
 LATENCY = "300ms"
+PER_1000, PER_1000_FURTHER = "cpu_seconds_per_1000_pages", "cpu_seconds_per_1000_further_pages"
 
 SPIDER = """
 import json, sys
@@ -100,7 +102,7 @@ def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
     return {
         "pages": pages,
         "cpu_seconds": round(cpu_seconds, 2),
-        "cpu_seconds_per_1000_pages": round(1000 * cpu_seconds / pages, 3),
+        PER_1000: round(1000 * cpu_seconds / pages, 3),
         "pages_per_second": round(pages / seconds, 1),
         "peak_rss_bytes": usage.ru_maxrss * 1024,
         "robots_violations": log["robots_violations"],
@@ -144,18 +146,32 @@ def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
             peer: PEERS[peer](url, pages, Path(name)) if is_installed(peer) else "missing" for peer in peers
         }
         runs += [tarrafa(url, pages, Path(name) / f"after-{number}") for number in range(ROUNDS)]
-    ours = joined(runs)
-    report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": ours, **found}
-    for peer in peers:
-        if found[peer] != "missing":
-            ratio = found[peer]["cpu_seconds_per_1000_pages"] / ours["cpu_seconds_per_1000_pages"]
-            report[f"ratio_{peer}"] = round(ratio, 2)
+        ours = joined(runs)
+        note_further(ours, tarrafa(url, 1, Path(name) / "start"))
+        report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": ours, **found}
+        for peer in peers:
+            if found[peer] != "missing":
+                note_further(found[peer], PEERS[peer](url, 1, Path(name)))
+                report[f"ratio_{peer}"] = ratio(found[peer], ours, PER_1000)
+                report[f"ratio_{peer}_further"] = ratio(found[peer], ours, PER_1000_FURTHER)
     return report
+
+
+def note_further(run: dict[str, Any], start: dict[str, Any]) -> None:
+    """What each page costs that comes after the first ones, by a crawl that ended with these."""
+    pages = run["pages"] - start["pages"]
+    cpu_seconds = run["cpu_seconds"] - start["cpu_seconds"]
+    run["start_cpu_seconds"] = start["cpu_seconds"]
+    run[PER_1000_FURTHER] = round(1000 * cpu_seconds / pages, 3) if pages > 0 else None
+
+
+def ratio(peer: dict[str, Any], ours: dict[str, Any], key: str) -> float | None:
+    return round(peer[key] / ours[key], 2) if peer[key] and ours[key] else None
 
 
 def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Several crawls as one: means of what they cost, sums of what they did wrong."""
-    means = ("pages", "cpu_seconds", "cpu_seconds_per_1000_pages", "pages_per_second")
+    means = ("pages", "cpu_seconds", PER_1000, "pages_per_second")
     found = {key: round(statistics.mean(run[key] for run in runs), 3) for key in means}
     sums = {key: sum(run[key] for run in runs) for key in ("robots_violations", "malformed")}
     return {
@@ -195,12 +211,13 @@ def show(report: dict[str, Any]) -> None:
         elif isinstance(found, dict) and "cpu_seconds" in found:
             print(
                 f"{name:10} {found['pages']:7,} pages  "
-                f"{found['cpu_seconds_per_1000_pages']:7.2f} CPU-s per 1,000  "
+                f"{found[PER_1000]:7.2f} CPU-s per 1,000, {found[PER_1000_FURTHER] or 0:.2f} after the start  "
                 f"{found['pages_per_second']:7.1f} a second  {found['peak_rss_bytes'] / 1e6:6.0f} MB  "
                 f"{found['robots_violations']} against robots.txt  {found['malformed']} malformed"
             )
-        elif name.startswith("ratio_"):
-            print(f"{name.removeprefix('ratio_')} needs {found:.1f} times as much CPU as tarrafa")
+        elif name.startswith("ratio_") and found is not None:
+            peer, _, further = name.removeprefix("ratio_").partition("_")
+            print(f"{peer} needs {found:.1f} times as much CPU as tarrafa{' for further pages' if further else ''}")
         elif name == "speedup":
             for count, rate in found["pages_per_second"].items():
                 print(f"{count:>4} in flight  {rate:7.1f} pages a second  {found['speedup'][count]:5.2f}x")

@@ -10,9 +10,9 @@ In: seeds, and a folder. Out: the folder, with archive, documents, links and rep
    into memory as the workbench can use soon.
 4. The workbench names the visit whose turn it is. `robots` asks for robots.txt first where that is not known, and
    refuses what is not allowed, with a reason that is stored.
-5. The page is fetched; then it is read (`reading`), appended to the archive and gathered (`landing`), all three before
-   anything else happens, and together with others that came at the same time. A large page is read before, in another
-   process, and what a long sitemap lists is judged before, some at a time.
+5. The page is fetched and read (`reading`), then appended to the archive and gathered (`landing`), both before anything
+   else happens; all of it together with others that came at the same time. A large page is read in another process,
+   and what a long sitemap lists is judged some at a time.
 
 Two threads: the loop owns workbench, transport, robots, archive and what is being gathered; the keeper owns documents,
 links, batches, hosts on disk and the repository. The loop hands over a whole `Gathering` and goes on with a new one, so
