@@ -1,5 +1,7 @@
 """The parts of an agent, one by one."""
 
+import asyncio
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.crawl.batches import Batches
+from tarrafa.crawl.beside import LARGE_BYTES
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.hosts import Checkpoint, Host, HostBook, Standing
 from tarrafa.crawl.memory import HostMemory
@@ -206,7 +209,7 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 
 def gather(body: str, depth: int = 0, *headers: tuple[str, str]) -> Gathering:
     found, reader = Gathering(), reading()
-    (read,) = reader.read([reader.opened(page(body, f"{A}/", *headers))])
+    (read,) = reader.read([asyncio.run(reader.opened(page(body, f"{A}/", *headers)))])
     reader.gather(found, read, Kept(BEGINNING, "sha1:X"), depth, ("content-usage: x",))
     return found
 
@@ -241,9 +244,24 @@ def test_sitemaps_come_first_and_what_they_list_is_offered() -> None:
     found, reader = Gathering(), reading()
     body = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>%s/more.xml</loc></sitemap></sitemapindex>"
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
-    (read,) = reader.read([reader.opened(answer)])
+    (read,) = reader.read([asyncio.run(reader.opened(answer))])
     reader.gather(found, read, Kept(BEGINNING, ""), 0, ())
     assert found.found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1_000, LARGE_BYTES - 1, LARGE_BYTES, LARGE_BYTES + 1, 5_000_000, 5_000_001])
+def test_page_is_opened_to_its_bound_whether_large_or_not(size_bytes: int) -> None:
+    body = gzip.compress(b"x" * size_bytes)
+    coded = Page(f"{A}/", 200, (("Content-Encoding", "gzip"),), body, at=5.0)
+    opened = asyncio.run(reading().opened(coded))
+    assert opened.body == b"x" * min(size_bytes, 5_000_000)
+    assert opened.truncated is (size_bytes > 5_000_000)
+
+
+def test_page_is_not_opened_beyond_a_bound_that_is_small() -> None:
+    coded = Page(f"{A}/", 200, (("Content-Encoding", "gzip"),), gzip.compress(b"x" * LARGE_BYTES), at=5.0)
+    small = Reading(Scope(lambda _: True, Bounds()), Level(), Options(), 1_000)
+    assert len(asyncio.run(small.opened(coded)).body) == 1_000
 
 
 # Progress.

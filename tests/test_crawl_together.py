@@ -1,11 +1,20 @@
 """What comes at the same time is worked on together, within bounds, and nobody waits for company or in vain."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
 
-from tarrafa.crawl.together import Together
+from tarrafa.clock import SystemClock, VirtualClock
+from tarrafa.crawl.together import TURN_SECONDS, Together
+
+
+class Slow(SystemClock):
+    """Each step takes as long as a turn may."""
+
+    def __init__(self) -> None:
+        self.monotonic = itertools.count(0.0, TURN_SECONDS).__next__
 
 
 class Work:
@@ -26,7 +35,7 @@ class Work:
 def run(come: Callable[[Together[int]], Awaitable[None]], count_limit: int = 4, bytes_limit: int = 100) -> Work:
     async def made() -> Work:
         work = Work()
-        await come(Together(work, count_limit, bytes_limit))
+        await come(Together(work, Slow(), count_limit, bytes_limit))
         return work
 
     return asyncio.run(made())
@@ -70,6 +79,27 @@ def test_others_on_the_loop_have_their_turn_between_two_steps() -> None:
         assert seen == [0, 4, 4, 8, 8, 12]
 
     run(come)
+
+
+def test_steps_follow_each_other_until_a_turn_is_over() -> None:
+    clock = VirtualClock()
+    done: list[int] = []
+
+    def work(_: list[int]) -> Iterator[None]:
+        for number in range(6):
+            done.append(number)
+            clock._now += TURN_SECONDS / 2.5
+            yield
+
+    async def come() -> list[int]:
+        waiting = Together(work, clock, 1, 1).add(0, 1)
+        seen = []
+        while not waiting.done():
+            await asyncio.sleep(0)
+            seen.append(len(done))
+        return seen
+
+    assert asyncio.run(come()) == [3, 6, 6]
 
 
 def test_what_is_given_up_meanwhile_is_not_worked_on() -> None:

@@ -290,6 +290,19 @@ def test_content_that_was_not_met_lately_is_forgotten(tmp_path: Path) -> None:
     assert kinds == ["response", "response", "revisit", "response", "revisit", "response"]
 
 
+def test_page_that_was_packed_before_is_kept_like_any_other(tmp_path: Path) -> None:
+    """As large ones are, in a thread. The same body may have been kept for another URL meanwhile."""
+    archive, (first, second) = opened(tmp_path), (make_page(0, HTML), make_page(1, HTML))
+    packed = [archive.pack(page, ASKED, (("depth", "1"),)) for page in (first, second)]
+    kept = [archive.append(page, ASKED, packed=each) for page, each in zip((first, second), packed, strict=True)]
+    archive.sync()
+    archive.close()
+    assert_valid(tmp_path, [first.url, second.url])
+    assert [kind for kind, *_ in seen_by_warcio(warc_files(tmp_path)[0])[1::3]] == ["response", "revisit"]
+    assert [each.digest for each in kept] == [digest_of(HTML)] * 2
+    assert next(iter(pages(tmp_path))).fields[-1] == ("depth", "1")
+
+
 def test_archive_that_is_opened_again_remembers_nothing(tmp_path: Path) -> None:
     _, end = kept(tmp_path, make_page(0, HTML))
     archive = opened(tmp_path, end)

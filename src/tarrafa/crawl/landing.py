@@ -3,6 +3,7 @@
 Pages of one moment are taken in together. A large one is read beside the visits first, and comes alone.
 """
 
+import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from tarrafa.crawl.hosts import Standing
 from tarrafa.crawl.parts import Parts
 from tarrafa.crawl.reading import Opened, Read
 from tarrafa.crawl.together import Together
-from tarrafa.keep import Kept
+from tarrafa.keep import Kept, Packed
 from tarrafa.obey import retry_after_seconds
 from tarrafa.records import Failure, Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Answer, Fate, Visit
@@ -19,19 +20,11 @@ from tarrafa.urls import host_of
 
 # What is noted with each page in the archive.
 _DEPTH, _USAGE = "depth", "robots-usage"
-# So many pages are taken in together, and about so much of them; it is done in steps of some milliseconds.
+# So many pages are taken in together, and about so much of them.
 _TOGETHER_COUNT, _TOGETHER_BYTES = 64, 1_200_000
-_KEPT_COUNT = 32
-_FEW_COUNT, _FEW_BYTES = 10, 200_000
-
-
-class Landed(NamedTuple):
-    """A page that has come."""
-
-    visit: Visit
-    depth: int
-    opened: Opened
-    read: Read | None = None  # if it was read already
+# As many of them are kept in one step as take some milliseconds, in microseconds: for a page, for each of its links
+# and of the URLs that it lists, for some of its bytes.
+_STEP_COST, _PAGE_COST, _LINK_COST, _BYTES_OF_COST = 5_000, 60, 1, 200
 
 
 class Noted(NamedTuple):
@@ -45,6 +38,23 @@ class Noted(NamedTuple):
         return (depth, *[(_USAGE, line) for line in self.usage]) if self.usage else (depth,)
 
 
+class Landed(NamedTuple):
+    """A page that has come."""
+
+    visit: Visit
+    noted: Noted
+    opened: Opened
+    read: Read | None = None  # if it was read already
+    packed: Packed | None = None  # if it was packed already
+
+    @property
+    def cost(self) -> int:
+        """Of keeping it."""
+        found = self.read.extract if self.read is not None else None
+        links_count = 0 if found is None else len(found.links) + len(found.listed)
+        return _PAGE_COST + _LINK_COST * links_count + len(self.opened.page.body) // _BYTES_OF_COST
+
+
 def noted_of(fields: Headers) -> Noted:
     usage = tuple(value for name, value in fields if name == _USAGE)
     return Noted(int(header(fields, _DEPTH) or 0), usage)
@@ -54,43 +64,43 @@ class Landing:
     def __init__(self, parts: Parts, feeding: Feeding) -> None:
         self._parts = parts
         self._feeding = feeding
-        self._together: Together[Landed] = Together(self._take_in, _TOGETHER_COUNT, _TOGETHER_BYTES)
+        self._together: Together[Landed] = Together(self._take_in, parts.clock, _TOGETHER_COUNT, _TOGETHER_BYTES)
 
     async def land(self, visit: Visit, page: Page, depth: int) -> None:
         """Until the page is kept, or is to be tried again, and its host may be visited again."""
-        reading = self._parts.reading
-        opened = reading.opened(page)
+        opened = await self._parts.reading.opened(page)
+        landed = Landed(visit, self._noted(visit, depth), opened)
         if opened.is_large:
-            self._end([Landed(visit, depth, opened, await reading.read_beside(opened, depth))])
+            self._end([await self._prepared(landed)])
         elif page.status in BUSY_STATUSES:
-            self._end([Landed(visit, depth, opened)])
+            self._end([landed])
         else:
-            await self._together.add(Landed(visit, depth, opened), len(opened.body))
+            await self._together.add(landed, len(opened.body))
+
+    def _noted(self, visit: Visit, depth: int) -> Noted:
+        return Noted(depth, self._parts.robots.usage(visit.host, visit.url))
+
+    async def _prepared(self, landed: Landed) -> Landed:
+        """A large page, with what takes long done while others have their turns."""
+        read = await self._parts.reading.read_beside(landed.opened, landed.noted.depth)
+        page, asked, fields = landed.opened.page, self._parts.web.asked, landed.noted.fields()
+        return landed._replace(read=read, packed=await asyncio.to_thread(self._parts.archive.pack, page, asked, fields))
 
     def _take_in(self, landed: list[Landed]) -> Iterator[None]:
-        """Few at once; of many all are read, in steps of some milliseconds, and then kept, some at a time."""
-        if len(landed) <= _FEW_COUNT and sum(len(each.opened.body) for each in landed) <= _FEW_BYTES:
-            self._end(landed)
-            return
+        """All are read, and then kept, some at a time."""
         reads = yield from self._parts.reading.reading([each.opened for each in landed])
         whole = [each._replace(read=read) for each, read in zip(landed, reads, strict=True)]
-        for start in range(0, len(whole), _KEPT_COUNT):
-            self._end(whole[start : start + _KEPT_COUNT])
+        for some in _portions(whole):
+            self._end(some)
             yield
 
     def _end(self, landed: list[Landed]) -> None:
         """Nobody else's turn comes meanwhile, so what a host has of pages is counted before its next visit."""
         now, bench = self._parts.clock.monotonic(), self._parts.bench
         ended = [bench.ended(each.visit, now, self.answer(each.opened.page)) for each in landed]
-        final = [each for each, end in zip(landed, ended, strict=True) if end.fate is Fate.FINAL]
-        # What is to be tried again is not read before that is known.
-        reads = iter(self._parts.reading.read([each.opened for each in final if each.read is None]))
-        self._keep([(each.read or next(reads), self._noted(each)) for each in final])
+        self._keep([each for each, end in zip(landed, ended, strict=True) if end.fate is Fate.FINAL])
         for each, end in zip(landed, ended, strict=True):
             self._feeding.after(each.visit.host, end, now)
-
-    def _noted(self, landed: Landed) -> Noted:
-        return Noted(landed.depth, self._parts.robots.usage(landed.visit.host, landed.visit.url))
 
     def answer(self, got: Page | Failure) -> Answer:
         if isinstance(got, Failure):
@@ -105,20 +115,22 @@ class Landing:
             host.connect_seconds = got.timings.connect_seconds
             self._feeding.note(host)
 
-    def _keep(self, pages: list[tuple[Read, Noted]]) -> None:
+    def _keep(self, landed: list[Landed]) -> None:
         """Into the archive and the gathering at once: between the two nothing is saved."""
         archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds
+        # What may be to be tried again is not read before that is known.
+        unread = iter(self._parts.reading.read([each.opened for each in landed if each.read is None]))
         rounds.check_whole()
         rounds.is_torn = True
-        kept = [archive.append(read.page, asked, noted.fields()) for read, noted in pages]
-        for (read, noted), place in zip(pages, kept, strict=True):
-            self._gather(read, place, noted)
+        kept = [archive.append(each.opened.page, asked, each.noted.fields(), packed=each.packed) for each in landed]
+        for each, place in zip(landed, kept, strict=True):
+            self._gather(each.read or next(unread), place, each.noted)
         rounds.is_torn = False
 
     async def regain(self, page: Page, kept: Kept, fields: Headers) -> None:
         """A page that is in the archive, and of which nothing else was saved; with what was noted beside it."""
         reading = self._parts.reading
-        opened = reading.opened(page)
+        opened = await reading.opened(page)
         noted = noted_of(fields)
         read = await reading.read_beside(opened, noted.depth) if opened.is_large else reading.read([opened])[0]
         self._gather(read, kept, noted)
@@ -137,3 +149,17 @@ class Landing:
         if host.standing == Standing.ASIDE:
             host.standing, host.reason, host.asides = Standing.WELCOME, "", 0
         self._feeding.note(host)
+
+
+def _portions(landed: list[Landed]) -> Iterator[list[Landed]]:
+    """As many at a time as take some milliseconds to keep, and one at least."""
+    portion: list[Landed] = []
+    cost = 0
+    for each in landed:
+        portion.append(each)
+        cost += each.cost
+        if cost >= _STEP_COST:
+            yield portion
+            portion, cost = [], 0
+    if portion:
+        yield portion

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-from tarrafa.crawl.beside import Beside, is_large
+from tarrafa.crawl.beside import LARGE_BYTES, Beside, is_large
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.outcomes import outcome_of
 from tarrafa.extract import Extract, Options, extract_all, extracting
@@ -52,8 +52,12 @@ class Reading:
         self._body_limit_bytes = body_limit_bytes
         self._beside = Beside(options)
 
-    def opened(self, page: Page) -> Opened:
-        body, truncated, is_unknown = decode(page, self._body_limit_bytes)
+    async def opened(self, page: Page) -> Opened:
+        """At once, or in a thread if it turns out to be large."""
+        decoded = decode(page, min(LARGE_BYTES, self._body_limit_bytes))
+        if decoded.truncated and len(decoded.body) >= LARGE_BYTES:
+            decoded = await asyncio.to_thread(decode, page, self._body_limit_bytes)
+        body, truncated, is_unknown = decoded
         return Opened(page, b"" if is_unknown else body, len(body), truncated)
 
     def read(self, opened: Sequence[Opened]) -> list[Read]:

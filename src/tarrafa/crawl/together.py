@@ -1,7 +1,7 @@
-"""What comes at the same time is worked on together, one step of all of it after the other.
+"""What comes at the same time is worked on together: the same is done with all of it before something else is.
 
-A step that has just run runs faster again: its code and its data are at hand. To read eight pages so took 14% less time
-than to read one after the other.
+What has just run runs faster again: its code and its data are at hand. To read eight pages so took 14% less time than
+to read one after the other.
 """
 
 import asyncio
@@ -9,18 +9,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from tarrafa.clock import Clock
+
 T = TypeVar("T")
 
-# Works on a heap, in steps: each is short, and whoever else is on the loop has a turn before the next.
+# Works on a heap, in steps: each is short, and whoever else is on the loop may have a turn before the next.
 Work = Callable[[list[T]], Iterator[None]]
+# After this long others have their turn. With half of it, most of what heaps gain is lost.
+TURN_SECONDS = 0.005
 
 
 class Together(Generic[T]):
     """Belongs to the running loop. Nothing waits for company: what comes alone is worked on in the next turn."""
 
-    def __init__(self, work: Work[T], count_limit: int, bytes_limit: int) -> None:
+    def __init__(self, work: Work[T], clock: Clock, count_limit: int, bytes_limit: int) -> None:
         """As much is worked on at a time, and no more than one beyond it: who came first waits for the last."""
         self._work = work
+        self._monotonic = clock.monotonic
         self._count_limit = count_limit
         self._bytes_limit = bytes_limit
         # What has come, its size, and who waits for it. Filled by add, emptied by _begin.
@@ -39,21 +44,21 @@ class Together(Generic[T]):
         return done
 
     def _turn(self) -> None:
-        """One step."""
+        """Some steps. When nobody waits any more, as at a sudden end, the rest is not worked on."""
         if not self._heap:
             self._begin()
         try:
-            # When nobody waits any more, as at a sudden end, the rest is not worked on.
-            if all(done.done() for done in self._heap):
+            if all(done.done() for done in self._heap) or self._is_at_end():
                 self._end()
-            else:
-                next(self._steps)
-        except StopIteration:
-            self._end()
         except Exception as raised:  # noqa: BLE001 - nobody else would ever hear of it
             self._end(raised)
         if self._heap or self._waiting:
             asyncio.get_running_loop().call_soon(self._turn)
+
+    def _is_at_end(self) -> bool:
+        """Whether all steps are done. If not, so many were that it is the others' turn."""
+        over_at = self._monotonic() + TURN_SECONDS
+        return all(self._monotonic() < over_at for _ in self._steps)
 
     def _begin(self) -> None:
         """Without those for which nobody waits any more."""

@@ -1,7 +1,7 @@
 """From a page to its extract: choose the format, read it, put the record together."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from tarrafa.extract import bounds, tame
 from tarrafa.extract.blocks import all_collapsed, collapsed
@@ -29,9 +29,11 @@ _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterm
 _TIMES = ("datepublished", "pubdate", "")  # what time elements are about, the plain ones last
 _DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
 _NO_BASE = ("data:", "javascript:")
-# So many pages, and so much of them, are parsed in one step, and brought to their end in one: about five milliseconds.
-_BEGUN_COUNT, _BEGUN_BYTES = 16, 320_000
-_ENDED_COUNT, _ENDED_BYTES = 32, 640_000
+
+T = TypeVar("T")
+R = TypeVar("R")
+# What is done a step at a time, and what comes of it in the end.
+Steps: TypeAlias = Generator[None, None, R]
 
 
 class _Html(NamedTuple):
@@ -64,45 +66,26 @@ def extract_all(sources: Sequence[tuple[Page, bytes]], options: Options = _USUAL
             return extracts
 
 
-def extracting(
-    sources: Sequence[tuple[Page, bytes]], options: Options = _USUAL
-) -> Generator[None, None, list[Extract]]:
-    """The same in steps of some milliseconds, for whoever has others waiting.
+def extracting(sources: Sequence[tuple[Page, bytes]], options: Options = _USUAL) -> Steps[list[Extract]]:
+    """The same in steps, each on one page, for whoever has others waiting.
 
     The same is done with many pages before something else is done with them: what has just run runs faster again.
     """
-    begun: list[Extract | _Html] = []
-    for some in _slices(sources, _BEGUN_COUNT, _BEGUN_BYTES):
-        begun += [_begun(page, body, options) for page, body in sources[some]]
-        yield
-    extracts: list[Extract] = []
-    for some in _slices(sources, _ENDED_COUNT, _ENDED_BYTES):
-        extracts += _ended(begun[some])
-        yield
-    return extracts
-
-
-def _slices(sources: Sequence[tuple[Page, bytes]], count_limit: int, bytes_limit: int) -> Iterator[slice]:
-    """So many pages at a time, or as few as have so many bytes together."""
-    start = size_bytes = 0
-    for at, (_, body) in enumerate(sources):
-        if at > start and (at - start >= count_limit or size_bytes + len(body) > bytes_limit):
-            yield slice(start, at)
-            start, size_bytes = at, 0
-        size_bytes += len(body)
-    if start < len(sources):
-        yield slice(start, len(sources))
-
-
-def _ended(begun: list[Extract | _Html]) -> list[Extract]:
+    begun = yield from _each(lambda source: _begun(*source, options), sources)
     walked = [each for each in begun if isinstance(each, _Html)]
-    linked = [_linked(each) for each in walked]
-    texts = [walk.blocks.joined() for _, _, walk in walked]
-    likenesses = [
-        likeness(f"{html.walk.title}\n{main}", rest) for html, (main, rest) in zip(walked, texts, strict=True)
-    ]
+    linked = yield from _each(_linked, walked)
+    texts = yield from _each(_texts, walked)
+    likenesses = yield from _each(_likeness, list(zip(walked, texts, strict=True)))
     finished = map(_finished, walked, linked, texts, likenesses)
     return [next(finished) if isinstance(each, _Html) else each for each in begun]
+
+
+def _each(work: Callable[[T], R], items: Sequence[T]) -> Steps[list[R]]:
+    done: list[R] = []
+    for item in items:
+        done.append(work(item))
+        yield
+    return done
 
 
 def _begun(page: Page, body: bytes, options: Options) -> Extract | _Html:
@@ -146,6 +129,15 @@ def _linked(html: _Html) -> _Linked:
     in_header = header_hrefs(page)
     links = _links(in_header, Base(page.url)) if in_header else Links()
     return _Linked(base_url, links + _links(walk.hrefs, base), _canonical(walk, base, links))
+
+
+def _texts(html: _Html) -> tuple[str, str]:
+    return html.walk.blocks.joined()
+
+
+def _likeness(source: tuple[_Html, tuple[str, str]]) -> tuple[int, int]:
+    html, (main, rest) = source
+    return likeness(f"{html.walk.title}\n{main}", rest)
 
 
 def _finished(html: _Html, linked: _Linked, texts: tuple[str, str], likeness: tuple[int, int]) -> Extract:

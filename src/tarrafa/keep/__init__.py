@@ -23,7 +23,7 @@ committing checkpoints, keeping a second process out of the folder.
 """
 
 from tarrafa.keep.added import rows_added
-from tarrafa.keep.archive import Archive, Habits, Kept, open_archive
+from tarrafa.keep.archive import Archive, Habits, Kept, Packed, open_archive
 from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
 from tarrafa.keep.export import (
@@ -65,6 +65,7 @@ __all__ = [
     "LinkCatalogue",
     "Links",
     "Original",
+    "Packed",
     "Place",
     "Snapshot",
     "StoredPage",

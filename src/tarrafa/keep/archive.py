@@ -36,6 +36,13 @@ class Kept(NamedTuple):
     digest: str
 
 
+class Packed(NamedTuple):
+    """A page as it stands in a file, with its body."""
+
+    digest: str
+    members: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Habits:
     """How an archive is written."""
@@ -70,19 +77,34 @@ class Archive:
         """Where the next record will stand."""
         return Place(self._number, self._written_bytes + self._waiting_bytes)
 
-    def append(self, page: Page, asked: Headers = (), fields: Headers = (), original: Original | None = None) -> Kept:
+    def append(
+        self,
+        page: Page,
+        asked: Headers = (),
+        fields: Headers = (),
+        original: Original | None = None,
+        packed: Packed | None = None,
+    ) -> Kept:
         """`asked` are the headers that were sent, `fields` whatever else is to be noted of the fetch.
 
         A page whose body was kept lately is kept without it, as a note that refers to the page that has it. So is, with
-        an `original`, one that its host calls not modified, or whose body has the original's digest.
+        an `original`, one that its host calls not modified, or whose body has the original's digest. `packed` is what
+        `pack` has made of the same.
         """
-        digest = digest_of(page.body)
+        digest = digest_of(page.body) if packed is None else packed.digest
         if original is None or not (page.status == NOT_MODIFIED or digest == original.digest):
             original = self._contents.find(page, digest)
-        place = self._place(pack_page(page, digest, asked, fields, original, self._ids))
+        if packed is None or original is not None:
+            packed = Packed(digest, pack_page(page, digest, asked, fields, original, self._ids))
+        place = self._place(packed.members)
         if original is None:
             self._contents.add(page, digest, place)
         return Kept(place, digest)
+
+    def pack(self, page: Page, asked: Headers = (), fields: Headers = ()) -> Packed:
+        """What takes long of appending a large page. Any thread may do it, at any time before."""
+        digest = digest_of(page.body)
+        return Packed(digest, pack_page(page, digest, asked, fields, None, record_ids(self._habits.entropy)))
 
     def _place(self, members: bytes) -> Place:
         """Where a page stands from now on."""
