@@ -1,8 +1,10 @@
-"""How long does a crawl's loop keep everybody waiting, at most, while a long sitemap is taken in?
+"""How long does a crawl's loop keep everybody waiting, at most, while a long sitemap or pages made to take long come?
 
-A host on loopback, served by a process of its own, announces a sitemap. The crawl takes it in, and a clock beside it on
-the same loop wants to be woken each millisecond. Printed is by how much it was woken too late, the worst times first:
-of a crawl with a sitemap of one URL, which is what the crawl and the machine cost by themselves, and with a long one.
+A host on loopback, served by a process of its own, announces a sitemap and has some pages. The crawl takes them in, and
+a clock beside it on the same loop wants to be woken each millisecond. Printed is by how much it was woken too late, the
+worst times first: of a crawl with a sitemap of one URL and small pages, which is what the crawl and the machine cost by
+themselves; with a long sitemap; and with pages that are dear to parse or large, each kind just below and above the
+bound from which on pages are read in another process.
 """
 
 import argparse
@@ -11,11 +13,12 @@ import http.client
 import json
 import socket
 import statistics
+import string
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +32,8 @@ from tarrafa.crawl import CrawlFolder, Limits
 from tarrafa.memory import collect_seldom
 
 URLS_COUNT = 50_000
+PAGES_COUNT = 50
+KINDS = ("small pages", "long sitemap", "dear pages")
 TICK_SECONDS = 0.001
 SHOWN = 5
 HASTE = Configuration(
@@ -38,14 +43,16 @@ HASTE = Configuration(
 
 
 @contextmanager
-def served(folder: Path, urls_count: int) -> Iterator[str]:
+def served(folder: Path, urls_count: int, bodies: Sequence[str]) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     entries = [f"<url><loc>{url}/section-{at % 97}/page-{at}.html</loc></url>\n" for at in range(urls_count)]
     (folder / "sitemap.xml").write_text(f"<urlset>{''.join(entries)}</urlset>")
     (folder / "robots.txt").write_text(f"Sitemap: {url}/sitemap.xml\n")
-    (folder / "index.html").write_text("<p>Welcome")
+    for at in range(PAGES_COUNT):
+        (folder / f"{at}.html").write_text(f"<p>{at} {bodies[at % len(bodies)]}")
+    (folder / "index.html").write_text("".join(f"<a href=/{at}.html>{at}</a>" for at in range(PAGES_COUNT)))
     command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
@@ -53,6 +60,15 @@ def served(folder: Path, urls_count: int) -> Iterator[str]:
             yield url
         finally:
             server.terminate()
+
+
+def dear_bodies() -> list[str]:
+    names = [first + second for first in string.ascii_lowercase for second in string.ascii_lowercase]
+    tag = f"<p {' '.join(names[:99])}>"
+    attributes = [tag * (size_bytes // len(tag)) for size_bytes in (49_000, 199_000)]
+    nested = ["<div>" * count + "word " * 2_000 for count in (1_990, 3_990)]
+    large = "<p>Some words, and <a href=/large>a link</a> among them.</p>\n" * 80_000
+    return [*attributes, *nested, large]
 
 
 def wait_for(port: int) -> None:
@@ -84,33 +100,41 @@ async def crawl(url: str, folder: Path, pages_count: int) -> tuple[int, list[flo
     return progress.known, sorted(late_seconds, reverse=True)
 
 
-def measured(urls_count: int, pages_count: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as name, served(Path(name), urls_count) as url:
-        known, late_seconds = uvloop.run(crawl(url, Path(name) / "crawl", pages_count))
+def measured(kind: str, urls_count: int, bodies: Sequence[str]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name, served(Path(name), urls_count, bodies) as url:
+        known, late_seconds = uvloop.run(crawl(url, Path(name) / "crawl", PAGES_COUNT))
     late = [round(1_000 * each, 1) for each in late_seconds[:SHOWN]]
-    return {"listed": urls_count, "known": known, "late_milliseconds": late}
+    return {"kind": kind, "listed": urls_count, "known": known, "late_milliseconds": late}
+
+
+def worst(runs: Sequence[dict[str, Any]], kind: str) -> float:
+    """The median of the times that a kind of crawl was measured."""
+    return float(statistics.median(run["late_milliseconds"][0] for run in runs if run["kind"] == kind))
 
 
 def show(report: dict[str, Any]) -> None:
     for run in report["runs"]:
         late = ", ".join(map(str, run["late_milliseconds"]))
-        print(f"{run['listed']:>7,} URLs listed, {run['known']:>7,} known; milliseconds late: {late}")
-    print(f"at worst {report['ratio']} times as late as with one URL, in the median of {report['times']}")
+        print(f"{run['kind']:13} {run['known']:>7,} URLs known; milliseconds late: {late}")
+    for kind in KINDS[1:]:
+        times = f"{report[f'ratio {kind}']} times as late as with {KINDS[0]}"
+        print(f"{kind}: at worst {times}, in the median of {report['times']}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--urls", type=int, default=URLS_COUNT, metavar="N", help="of the sitemap (default 50,000)")
-    parser.add_argument("--pages", type=int, default=50, metavar="N", help="fetched in each crawl (default 50)")
-    parser.add_argument("--times", type=int, default=3, metavar="N", help="both are crawled so often (default 3)")
+    parser.add_argument("--times", type=int, default=3, metavar="N", help="each is crawled so often (default 3)")
     given = parser.parse_args()
-    if min(given.urls, given.pages, given.times) < 1:
-        parser.error("--urls, --pages and --times must be at least 1")
+    if min(given.urls, given.times) < 1:
+        parser.error("--urls and --times must be at least 1")
     collect_seldom()
-    runs = [measured(count, given.pages) for _ in range(given.times) for count in (1, given.urls)]
-    few, many = (statistics.median(run["late_milliseconds"][0] for run in runs[first::2]) for first in (0, 1))
-    report = {"times": given.times, "runs": runs, "ratio": round(many / few, 1)}
+    small, dear = ["some words"], dear_bodies()
+    crawls = list(zip(KINDS, (1, given.urls, 1), (small, small, dear), strict=True))
+    runs = [measured(*each) for _ in range(given.times) for each in crawls]
+    report: dict[str, Any] = {"times": given.times, "runs": runs}
+    report |= {f"ratio {kind}": round(worst(runs, kind) / worst(runs, KINDS[0]), 1) for kind in KINDS[1:]}
     if given.json:
         print(json.dumps(report))
     else:
