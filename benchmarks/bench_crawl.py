@@ -5,9 +5,10 @@ robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also ver
 documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises, also in its order:
 breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
 first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
-start included. Tarrafa goes four times before the peers and four times after them, and the mean counts: the speed of a
-shared machine changes from minute to minute, and a peer takes ten times as long. What starting takes is measured by a
-crawl of one page of each, so that the cost of further pages, which does not depend on their number, is told too.
+start included; what Python compiles when a program runs for the first time is not. Tarrafa goes four times before the
+peers and four times after them, and the mean counts: the speed of a shared machine changes from minute to minute, and a
+peer takes ten times as long. What starting takes is measured by a crawl of one page of each, so that the cost of
+further pages, which does not depend on their number, is told too.
 
 With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
 from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
@@ -90,7 +91,7 @@ def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
     """Run a crawler; what it cost, and what the web says of it."""
     asked(url, "DELETE")
     began = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - began
@@ -108,6 +109,11 @@ def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
         "robots_violations": log["robots_violations"],
         "malformed": log["malformed"],
     }
+
+
+def environment() -> dict[str, str]:
+    """In which Python keeps what it has compiled, as it does where nobody forbids it."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def tarrafa(url: str, pages: int, folder: Path) -> dict[str, Any]:
@@ -141,6 +147,7 @@ PEERS = {"scrapy": scrapy}
 def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
     with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
+        tarrafa(url, 1, Path(name) / "first")
         runs = [tarrafa(url, pages, Path(name) / f"before-{number}") for number in range(ROUNDS)]
         found: dict[str, Any] = {
             peer: PEERS[peer](url, pages, Path(name)) if is_installed(peer) else "missing" for peer in peers
