@@ -6,11 +6,10 @@ Every problem is told at once, one line each, with its place and what would be r
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tarrafa.configuration.locate import locate
 from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Key
@@ -23,14 +22,12 @@ FILE_LIMIT_BYTES = 1_000_000
 _SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     value: Any
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
+class _Problem(NamedTuple):
     place: str
     line: int
     text: str

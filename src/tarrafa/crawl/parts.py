@@ -1,7 +1,6 @@
 """What an agent is made of."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tarrafa.clock import Clock
 from tarrafa.crawl.memory import HostMemory
@@ -31,8 +30,7 @@ class Web(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
+class Manners(NamedTuple):
     """How far an agent goes."""
 
     in_flight: int = 300  # visits at the same time
@@ -43,8 +41,7 @@ class Manners:
     has_contact: bool = False  # without one, hosts of the public web are left alone
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(NamedTuple):
     """Everything that the loop owns; the keeper's thread is behind `rounds`."""
 
     bench: Workbench

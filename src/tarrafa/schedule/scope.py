@@ -6,8 +6,8 @@ trap, because each endless web makes its URLs longer, deeper, more repetitive, o
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from tarrafa.errors import InputError
 from tarrafa.texts import quoted
@@ -26,8 +26,7 @@ class Refusal(StrEnum):
     REPETITION = "repetition"  # a segment of its path comes too often
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     url_chars: int = 2_000
     depth: int = 30  # links from a seed
     repeated_segments: int = 3  # how often the same segment may stand in a path

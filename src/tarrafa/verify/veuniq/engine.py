@@ -11,9 +11,9 @@ A cycle, in order; until the manifest is renamed nothing has happened, and after
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ FORMAT = 2
 _READ_TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """All that the manifest says."""
 
     seed: int
