@@ -9,7 +9,7 @@ A cycle, in order; until the manifest is renamed nothing has happened, and after
 5. the manifest is replaced; files that it no longer names are removed.
 """
 
-import secrets
+import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -53,6 +53,11 @@ class State(NamedTuple):
         return np.array([block.first for block in self.blocks], np.uint64)
 
 
+def _drawn_seed() -> int:
+    """63 bits that nobody outside can guess."""
+    return int.from_bytes(os.urandom(8)) >> 1
+
+
 def _ignore(_name: str) -> None:
     """Nobody watches the steps."""
 
@@ -88,7 +93,7 @@ class Veuniq:
             if any(self._files()):
                 # Beginning anew would sweep away all that is known.
                 raise DamagedError(f"{self._folder / MANIFEST} is missing, its files are there; restore it from a copy")
-            first = State(secrets.randbits(63) if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
+            first = State(_drawn_seed() if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
             self._commit(first)
             return first
         spills = [self._shelf.open_spill(c, Stored(*s), Stored(*i)) for c, s, i in found["spills"]]
