@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Finder, Links, batches, join_segments
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, batches, join_segments
+from tarrafa.keep.finding import Finder
 from tarrafa.keep.segments import Layout
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")

@@ -14,8 +14,7 @@ import typer
 
 from servers import Server, Visit
 from tarrafa import __version__, wiring
-from tarrafa.cli import run
-from tarrafa.cli.run import COMMANDS, EXAMPLES, GROUPS, app
+from tarrafa.cli.run import COMMANDS, EXAMPLES, GROUPS, app, run
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tarrafa.cli import run
+from tarrafa.cli.run import run
 from tarrafa.simulate.web import served_apart
 
 

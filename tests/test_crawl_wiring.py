@@ -66,7 +66,8 @@ def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
     ],
 )
 def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPolicy) -> None:
-    assert wiring._policy(replace(Politeness(), policy=name)) == policy
+    chosen = wiring._policy(replace(Politeness(), policy=name))
+    assert (type(chosen), chosen) == (type(policy), policy)
 
 
 @pytest.mark.parametrize(("name", "order"), [("level", Level), ("fifo", Fifo)])

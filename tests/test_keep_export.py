@@ -12,20 +12,16 @@ from hypothesis import strategies as st
 
 from keep_pages import make_page, opened, quick_folder, seen_by_fastwarc, seen_by_warcio, warc_files
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.keep import (
-    DocumentRow,
-    Documents,
-    Original,
-    Place,
+from tarrafa.keep import DocumentRow, Documents, Original, Place, read_page
+from tarrafa.keep.export import (
+    Progress,
     Snapshot,
     export_cdxj,
     export_jsonl,
     export_parquet,
     export_records,
     export_warc,
-    read_page,
 )
-from tarrafa.keep.export import Progress
 from tarrafa.keep.sorting import sorted_lines
 from tarrafa.records import Page
 

@@ -14,16 +14,9 @@ from hypothesis import strategies as st
 
 from keep_pages import quick_folder
 from kept_rows import URLS, VISIT, A, B, C, D, Rows
-from tarrafa.keep import (
-    DOCUMENTS,
-    LINKS,
-    Finder,
-    Link,
-    Urls,
-    batches,
-    newest_document,
-    newest_links,
-)
+from tarrafa.keep import DOCUMENTS, LINKS, Link, batches
+from tarrafa.keep.catalogue import Urls
+from tarrafa.keep.finding import Finder, newest_document, newest_links
 from tarrafa.keep.segments import write_parquet
 
 
@@ -260,7 +253,7 @@ def test_links_to_one_are_read_as_far_as_they_are_wanted(rows: Rows) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from tarrafa.keep import Finder
+from tarrafa.keep.finding import Finder
 
 Path.replace = lambda *_: os.kill(os.getpid(), 9)
 Finder(Path(sys.argv[1]), few_rows=0).keep_up(int(sys.argv[2]), lambda: False)

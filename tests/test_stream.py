@@ -1,7 +1,5 @@
 """The made-up crawl that engines are measured with."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -25,8 +23,8 @@ def listed(batch: Batch) -> Batch:
     collected, extracted = batch.collected, batch.extracted
     return Batch(
         batch.number,
-        replace(collected, urls=texts_of(collected.urls).to_pylist()),
-        replace(extracted, urls=texts_of(extracted.urls).to_pylist()),
+        collected._replace(urls=texts_of(collected.urls).to_pylist()),
+        extracted._replace(urls=texts_of(extracted.urls).to_pylist()),
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.cli import run
+from tarrafa.cli.run import run
 from tarrafa.simulate.web import Plan, Truth, Web
 from tarrafa.simulate.web.server import listen
 

@@ -171,7 +171,8 @@ def _spell(match: re.Match[str]) -> str:
     return _SPELLING.get(text.upper(), text.upper())
 
 
-_WORD = r"A-Za-z0-9_~!$&()*+,;=@.\-"
+_WORD_START = r"A-Za-z0-9_~!$&()*+,;=@\-"
+_WORD = rf"{_WORD_START}."
 # Possessive where single characters repeat; groups are not, because Python before 3.11.5 gets those wrong.
 _PATH = rf"[{_WORD}:'/]*+(?:%{_NEEDED_OCTET}[{_WORD}:'/]*+)*"
 _QUERY = rf"(?:\?[{_WORD}:/?]*+(?:%{_NEEDED_OCTET}[{_WORD}:/?]*+)*)"
@@ -180,13 +181,14 @@ _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 # A port of four digits, or of five below 60000, is in range and no scheme's own.
 _HOST = rf"(?:{_NAME}|(?:{_OCTET}\.){{3}}{_OCTET})(?::(?:[1-9][0-9]{{3}}|[1-5][0-9]{{4}}))?"
 
-# An href that is canonical already but for what stands before it. The number of the group that matched says what does.
+# An href that is canonical already but for what stands before it. The number of the group that matched says what does;
+# that none did means //host. Each kind begins otherwise, so most can share what follows: to compile it takes long.
 _PLAIN = re.compile(
-    rf"""(?: (/(?!/){_PATH}{_QUERY}?)
-           | (https?://{_HOST}/{_PATH}{_QUERY}?)
-           | ((?!\.)[{_WORD}']++(?:(?=[/%]){_PATH})?{_QUERY}?)
-           | (//{_HOST}/{_PATH}{_QUERY}?)
-           | ({_QUERY})
+    rf"""(?: (?: (/)(?!/)
+               | (?:(https?:)|)//{_HOST}/
+               | ([{_WORD_START}'])[{_WORD}']*+(?!:)
+             ) {_PATH}{_QUERY}?
+           | {_QUERY}()
            | ()
          ) (?:\#[{_WORD}:/?]*+)?""",
     re.VERBOSE,
@@ -212,7 +214,7 @@ class Base:
         scheme = self._url[: self._url.find(":") + 1]
         page = self._url.partition("?")[0]
         self._root = self._url[: _path_start(self._url)]
-        self._before = ("", self._root, "", page[: page.rfind("/") + 1], scheme, page, self._url)
+        self._before = (scheme, self._root, "", page[: page.rfind("/") + 1], page, self._url)
 
     def link(self, href: str) -> str | None:
         """The URL that `href` leads to, or None if it is no http or https address."""
@@ -223,8 +225,7 @@ class Base:
         match = self._plain(href)
         if match is None:
             return self._resolved(href)
-        kind = match.lastindex or 0
-        return self._before[kind] + match[kind]
+        return self._before[match.lastindex or 0] + href.partition("#")[0]
 
     def _resolved(self, href: str) -> str | None:
         if href.startswith(_FOREIGN):

@@ -11,7 +11,7 @@ from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.crawl import checkpoint_of
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
-from tarrafa.keep import (
+from tarrafa.keep.export import (
     Snapshot,
     export_cdxj,
     export_jsonl,

@@ -1,6 +1,7 @@
 """How a crawl is shown while it runs, and at its end."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -98,7 +99,7 @@ def _table(progress: Progress) -> "Group":
     return Group(table, Text("Ctrl-C stops; the same command goes on.", style="dim"))
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "none"
 
 

@@ -12,7 +12,8 @@ from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.crawl import CrawlFolder, checkpoint_of, host_in, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
-from tarrafa.keep import Finder, Place, StoredPage, newest_document, newest_links, read_page
+from tarrafa.keep import Place, StoredPage, read_page
+from tarrafa.keep.finding import Finder, newest_document, newest_links
 from tarrafa.texts import printable
 from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up

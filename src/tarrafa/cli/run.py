@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from tarrafa import __version__
 from tarrafa.cli.frame import Shared, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
-from tarrafa.memory import collect_seldom, take_large_pages
 from tarrafa.texts import printable
 
 # In the order of the help. Each is a module of that name beside this one.
@@ -48,7 +47,6 @@ EXAMPLES = [
 ]
 
 INTERRUPTED = 130
-_LARGE = frozenset({"crawl", "index"})  # commands that look here and there in much memory
 
 # Whichever click typer brings, its own or the package: a BadParameter is a UsageError is a ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
@@ -103,25 +101,6 @@ def _group(name: str, module: Any) -> typer.Typer:
         lines = [line for line in module.EXAMPLES if line[0].startswith(f"tarrafa {name} {command_name}")]
         group.command(command_name, epilog=examples(lines))(command)
     return group
-
-
-def main() -> NoReturn:
-    # Nothing of ours multiplies matrices: the threads that numpy would start for that only cost, waiting.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What is imported stays: to look through it again and again took a fifteenth of the start.
-    collect_seldom()
-    if not _LARGE.isdisjoint(sys.argv[1:]):
-        # Before anything is imported that starts a thread. A word that only looks like one of these costs nothing.
-        take_large_pages()
-    _leave(run(sys.argv[1:]))
-
-
-def _leave(code: int) -> NoReturn:
-    """At once: whatever must be ended is ended by now, and to take all else apart takes longer than to leave it."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

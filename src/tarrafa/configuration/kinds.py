@@ -5,8 +5,7 @@ stands (file and line, or flag) is added by `load`.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tarrafa.errors import InputError
 from tarrafa.texts import cut, printable, quoted
@@ -25,8 +24,7 @@ class Kind(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(NamedTuple):
     least: str
     most: str
 
@@ -43,8 +41,7 @@ class Duration:
         return f"duration from {self.least} to {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     least: str
     most: str
 
@@ -61,8 +58,7 @@ class Size:
         return f"size from {self.least} to {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(NamedTuple):
     least: int
     most: int
 
@@ -79,8 +75,7 @@ class Whole:
         return f"whole number from {self.least} to {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     least: float
     most: float
 
@@ -97,7 +92,6 @@ class Number:
         return f"number from {self.least:g} to {self.most:g}"
 
 
-@dataclass(frozen=True, slots=True)
 class Switch:
     def read(self, raw: object) -> bool:
         if not isinstance(raw, bool):
@@ -111,8 +105,7 @@ class Switch:
         return "true or false"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Visible ASCII only: such a text can stand in an HTTP header and in a TOML string as it is."""
 
     most: int
@@ -133,8 +126,7 @@ class Text:
         return f"text of up to {self.most} ASCII characters"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     options: tuple[str, ...]
 
     def read(self, raw: object) -> str:

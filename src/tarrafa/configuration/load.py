@@ -4,15 +4,12 @@ Every problem is told at once, one line each, with its place and what would be r
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from tarrafa.configuration.locate import locate
 from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Key
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.texts import printable, quoted
@@ -20,17 +17,15 @@ from tarrafa.texts import printable, quoted
 USUAL_FILE = "tarrafa.toml"
 FILE_LIMIT_BYTES = 1_000_000
 
-_SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_SYNTAX_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     value: Any
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
+class _Problem(NamedTuple):
     place: str
     line: int
     text: str
@@ -80,6 +75,8 @@ def _from_flags(flags: Mapping[str, object], problems: list[_Problem]) -> dict[s
 
 
 def _from_file(path: Path, problems: list[_Problem]) -> dict[str, _Value]:
+    from tarrafa.configuration.locate import locate  # most commands are given no file, and start the sooner
+
     name = printable(str(path))
     text = _read(path, name)
     document = _parse(text, name)
@@ -111,14 +108,16 @@ def _read(path: Path, name: str) -> str:
 
 
 def _parse(text: str, name: str) -> dict[str, Any]:
+    import tomllib  # as above
+
     try:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ConfigurationError(f"{name}: is nested too deeply") from error
     except ValueError as error:  # TOMLDecodeError, and what int() says of a number with too many digits
-        place = _SYNTAX_PLACE.search(str(error))
+        place = re.search(_SYNTAX_PLACE, str(error))
         line = int(place[1]) if place and place[1] else len(text.splitlines()) or 1
-        reason = printable(_SYNTAX_PLACE.sub("", str(error)))
+        reason = printable(re.sub(_SYNTAX_PLACE, "", str(error)))
         raise ConfigurationError(f"{name}:{line}: is not valid TOML: {reason}") from error
 
 

@@ -7,7 +7,7 @@ Only keys that have an effect stand here.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tarrafa import __version__
 from tarrafa.configuration.kinds import Choice, Duration, Kind, Number, Size, Switch, Text, Whole
@@ -143,8 +143,7 @@ class Log:
     format: str = _key(Choice(FORMATS), "text", "readable text, or one JSON object a line", flag="--log-format")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """Everything about one key but its value."""
 
     section: str

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.folder import CrawlFolder
@@ -21,8 +21,7 @@ _PAUSE_SECONDS = 0.001  # at least, so that whoever else is ready has its turn
 _TAKE_COUNT = 500  # hosts at a time, so that what comes meanwhile is received
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     pages: int | None = None  # of the whole crawl
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
@@ -64,7 +63,7 @@ class Agent:
             await self._pause(is_short)
         self._visiting.check()
         await self._parts.rounds.finish()
-        return replace(self._tell(self._parts.clock.monotonic()), standings=self._keeper.standings())
+        return self._tell(self._parts.clock.monotonic())._replace(standings=self._keeper.standings())
 
     async def _recover(self, seeds: Sequence[str]) -> None:
         """What was kept after the last checkpoint is gathered again, and the repository brought up to it."""

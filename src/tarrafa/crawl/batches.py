@@ -17,6 +17,7 @@ import xxhash
 from tarrafa.crawl.gathering import Found, Gathering
 from tarrafa.disk import remove_unfinished, translated, whole_file
 from tarrafa.errors import DamagedError
+from tarrafa.numbers import as_column
 from tarrafa.verify import Batch, Collected, Extracted
 
 _COLLECTED = pa.schema(
@@ -46,8 +47,8 @@ class Batches:
 
     def write(self, number: int, gathered: Gathering) -> int:
         """How many URLs wait in it. Durable when it returns."""
-        ended = list(zip(*gathered.ended, strict=True)) or [()] * len(_COLLECTED)
-        data = _packed(_COLLECTED, [ended]) + _packed(_EXTRACTED, _extracted([gathered.found, *gathered.listed]))
+        collected = [_collected(gathered.ended)] if gathered.ended else []
+        data = _packed(_COLLECTED, collected) + _packed(_EXTRACTED, _extracted([gathered.found, *gathered.listed]))
         with translated(self._folder), whole_file(self._path(number)) as file:
             file.write(data)
             file.write(xxhash.xxh3_64_digest(data))
@@ -87,21 +88,25 @@ class Batches:
         return pa.ipc.open_stream(stream).read_all(), pa.ipc.open_stream(stream).read_all()
 
 
-def _extracted(gathered: Iterable[Found]) -> Iterator[Sequence[Any]]:
+def _collected(ended: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
+    return [pa.array(values, kind) for values, kind in zip(zip(*ended, strict=True), _COLLECTED.types, strict=True)]
+
+
+def _extracted(gathered: Iterable[Found]) -> Iterator[list[pa.Array]]:
     """By column, some at a time: each step holds the interpreter, and the loop waits for it."""
     for found in gathered:
         urls, facts = iter(found), chain.from_iterable(found.values())
         while part := list(islice(urls, _PART_URLS)):
-            rows = np.fromiter(facts, np.int64, _FACTS_COUNT * len(part)).reshape(-1, _FACTS_COUNT)
-            yield [part, *np.minimum(rows, _COUNT_MAX).T]
+            rows = np.fromiter(facts, np.uint64, _FACTS_COUNT * len(part)).reshape(-1, _FACTS_COUNT)
+            columns = np.minimum(rows, _COUNT_MAX).astype(np.uint16).T
+            yield [pa.array(part, pa.large_string()), *map(as_column, columns)]
 
 
-def _packed(schema: pa.Schema, parts: Iterable[Sequence[Any]]) -> bytes:
+def _packed(schema: pa.Schema, parts: Iterable[list[pa.Array]]) -> bytes:
     """Columns of the same table, one part after the other."""
     out = io.BytesIO()
     with pa.ipc.new_stream(out, schema) as writer:
-        for columns in parts:
-            arrays = [pa.array(values, kind.type) for values, kind in zip(columns, schema, strict=True)]
+        for arrays in parts:
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     return out.getvalue()
 

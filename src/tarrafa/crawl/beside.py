@@ -2,17 +2,18 @@
 
 import asyncio
 import contextlib
-import multiprocessing
 import re
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import cast
+from concurrent.futures import BrokenExecutor
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from isal import isal_zlib
 
 from tarrafa.extract import Extract, Format, Options, extract
 from tarrafa.records import Page
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 LARGE_BYTES = 200_000
 # Smaller ones take as long when they have very many tags, or fewer that nobody closes: for each of these the parser may
@@ -68,8 +69,12 @@ def read_there(page: Page, body: bytes, options: Options) -> Extract:
     return found._replace(listed=found.listed.bare())
 
 
-def _started() -> ProcessPoolExecutor:
+def _started() -> "ProcessPoolExecutor":
     """It starts with its first work, which takes long enough to be done in a thread."""
+    # Many crawls meet no large page, and start the sooner without these.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
     process.submit(bool)
     return process
@@ -97,7 +102,7 @@ class Beside:
             except TimeoutError:
                 self.close()
                 break
-            except BrokenProcessPool:  # it was killed, by this page or by the system, perhaps long ago
+            except BrokenExecutor:  # it was killed, by this page or by the system, perhaps long ago
                 self.close()
         return Extract(page.url, Format.OTHER, base_url=page.url)
 

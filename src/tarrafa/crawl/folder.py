@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,11 @@ from tarrafa.texts import quoted
 AGENT = "00"
 
 
-@dataclass(frozen=True, slots=True)
 class CrawlFolder:
-    root: Path
+    __slots__ = ("root",)
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     @property
     def configuration(self) -> Path:

@@ -1,7 +1,7 @@
 """What an agent is made of."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tarrafa.clock import Clock
 from tarrafa.crawl.memory import HostMemory
@@ -31,8 +31,7 @@ class Web(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
+class Manners(NamedTuple):
     """How far an agent goes."""
 
     in_flight: int = 300  # visits at the same time

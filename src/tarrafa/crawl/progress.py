@@ -4,10 +4,10 @@ import os
 import resource
 import sys
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _RATE_SECONDS = 10.0  # over which rates are taken
@@ -24,8 +24,7 @@ class Ending(StrEnum):
     KILLED = "killed"  # it did not end by itself; told by whoever looks later
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     ending: Ending = Ending.RUNNING
     pages: int = 0
     run_pages: int = 0  # of these in this run
@@ -45,13 +44,13 @@ class Progress:
     disk_bytes: int = 0
     cpu_seconds: float = 0.0  # of this run
     left_seconds: float | None = None  # at this rate, where there is a limit of pages
-    outcomes: dict[str, int] = field(default_factory=dict)
-    refusals: dict[str, int] = field(default_factory=dict)
-    failures: dict[str, int] = field(default_factory=dict)
-    standings: dict[str, dict[str, int]] = field(default_factory=dict)  # hosts that are not visited, and why
+    outcomes: Mapping[str, int] = {}
+    refusals: Mapping[str, int] = {}
+    failures: Mapping[str, int] = {}
+    standings: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
 
     def told(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
 
 class Rates:

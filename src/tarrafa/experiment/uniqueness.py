@@ -16,7 +16,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,7 +154,7 @@ def joined(batches: list[Batch]) -> Batch:
 
 
 def _joined_columns(parts: Sequence[Collected] | Sequence[Extracted]) -> dict[str, Any]:
-    names = [each.name for each in fields(parts[0]) if each.name != "urls"]
+    names = [name for name in parts[0]._fields if name != "urls"]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return {"urls": pa.concat_arrays([texts_of(part.urls) for part in parts]), **columns}
 

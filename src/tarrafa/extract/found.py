@@ -1,7 +1,6 @@
 """What extraction finds: plain frozen records, without any reference to the page, so that they go between processes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeVar, overload
 
@@ -190,7 +189,6 @@ class Extract(NamedTuple):
     robots: tuple[tuple[str, str], ...] = ()  # name and content of each meta element that speaks to robots
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     images: bool = False  # img, srcset
     robots_name: str = "tarrafa"  # our name in meta elements, beside `robots` and `tdm-…`

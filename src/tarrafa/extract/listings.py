@@ -30,7 +30,8 @@ _SPACE = r"[ \t\r\n]{0,100}+"
 # Only what XML allows, and no white space beyond that of ASCII.
 _ADDRESS = r"[!-%'-;=?-~\xa1-\u167f]"
 _SAID = r"([ -%'-;=?-~]{0,64}+)"
-_PLAIN = re.compile(
+# Compiled when the first sitemap is read, for most pages are none.
+_PLAIN = (
     rf"<url>{_SPACE}<loc>{_SPACE}({_ADDRESS}{{1,500}}+(?:&amp;{_ADDRESS}{{0,200}}+){{0,20}}+){_SPACE}</loc>{_SPACE}"
     rf"(?:<lastmod>{_SAID}</lastmod>{_SPACE})?+"
     rf"(?:<changefreq>[A-Za-z]{{0,20}}+</changefreq>{_SPACE})?+"
@@ -108,7 +109,7 @@ def _parted(text: str) -> tuple[str, list[_Row]]:
     """
     if _CDATA in text or _ROW in text:  # what looks like an element may be none, or one of ours
         return text, []
-    pieces = _PLAIN.split(text)
+    pieces = re.split(_PLAIN, text)
     between = pieces[::4]
     starts = [at for at, before in enumerate(between[:-1]) if before or not at]
     columns = [pieces[column::4] for column in (1, 2, 3)]

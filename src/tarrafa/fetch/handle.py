@@ -6,8 +6,8 @@ lasts: redirects are not followed, cookies and passwords are not kept.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pycurl
 
@@ -25,8 +25,7 @@ _BUFFER_BYTES = 1 << 18  # most pages come in one piece
 _SUPPRESS_CONNECT_HEADERS = 265  # what a proxy says of its tunnel; pycurl has no name for it
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What is the same for every page."""
 
     fetch: Fetch

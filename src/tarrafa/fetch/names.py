@@ -6,14 +6,13 @@ one that could not be reached goes to the end.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tarrafa.clock import Clock
 from tarrafa.fetch.resolve import Resolver
 
 
-@dataclass(frozen=True, slots=True)
-class NameLimits:
+class NameLimits(NamedTuple):
     # The system's resolver does not tell how long its answer holds.
     found_seconds: float = 300.0
     missing_seconds: float = 60.0  # also for a look-up that took too long
@@ -23,8 +22,7 @@ class NameLimits:
 USUAL = NameLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     addresses: tuple[str, ...] | None  # None: nobody answered in time
     until: float
 
@@ -91,7 +89,7 @@ class NameCache:
         if entry is None or not entry.addresses or address not in entry.addresses:
             return
         if entry.addresses[0 if to_front else -1] != address:
-            self._entries[name] = replace(entry, addresses=_moved(entry.addresses, address, to_front))
+            self._entries[name] = entry._replace(addresses=_moved(entry.addresses, address, to_front))
 
 
 def _moved(addresses: tuple[str, ...], address: str, to_front: bool) -> tuple[str, ...]:

@@ -18,31 +18,19 @@ The life of a page here:
    made again.
 7. `read` finds a page by its place; `export` writes everything into one file.
 
+A crawl has no use for `finding` and `export`, and begins sooner without them: whoever wants them names them.
+
 Not done here: choosing what is kept, finding the place of a URL (the repository knows it), undoing content codings,
 committing checkpoints, keeping a second process out of the folder.
 """
 
 from tarrafa.keep.added import rows_added
 from tarrafa.keep.archive import Archive, Habits, Kept, Packed, open_archive
-from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
-from tarrafa.keep.export import (
-    ARCHIVE_FOLDER,
-    DOCUMENTS_FOLDER,
-    LINKS_FOLDER,
-    Snapshot,
-    export_cdxj,
-    export_jsonl,
-    export_parquet,
-    export_records,
-    export_warc,
-)
-from tarrafa.keep.finding import Catalogued, Finder, newest_document, newest_links
 from tarrafa.keep.links import LINKS, Link, Links
-from tarrafa.keep.places import BEGINNING, Place
+from tarrafa.keep.places import ARCHIVE_FOLDER, BEGINNING, DOCUMENTS_FOLDER, LINKS_FOLDER, Place
 from tarrafa.keep.read import StoredPage, pages, read_page, whole_pages
 from tarrafa.keep.segments import batches, count_rows, join_segments
-from tarrafa.keep.surt import surt
 from tarrafa.keep.warc import Original
 
 __all__ = [
@@ -53,38 +41,22 @@ __all__ = [
     "LINKS",
     "LINKS_FOLDER",
     "Archive",
-    "Catalogued",
-    "DocumentCatalogue",
     "DocumentRow",
     "Documents",
-    "Finder",
     "Habits",
-    "Incoming",
     "Kept",
     "Link",
-    "LinkCatalogue",
     "Links",
     "Original",
     "Packed",
     "Place",
-    "Snapshot",
     "StoredPage",
-    "Urls",
-    "VisitRow",
     "batches",
     "count_rows",
-    "export_cdxj",
-    "export_jsonl",
-    "export_parquet",
-    "export_records",
-    "export_warc",
     "join_segments",
-    "newest_document",
-    "newest_links",
     "open_archive",
     "pages",
     "read_page",
     "rows_added",
-    "surt",
     "whole_pages",
 ]

@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tarrafa.numbers import as_column
+
 # A moment; in Python, seconds since the Unix epoch.
 SECONDS = pa.timestamp("us", tz="UTC")
 
@@ -27,7 +29,7 @@ def _moments(values: Values) -> pa.Array:
     seconds = np.array(values, np.float64)  # of None it makes a number that is none
     is_missing = np.isnan(seconds)
     microseconds = np.where(is_missing, 0, np.rint(seconds * 1e6)).astype(np.int64)
-    return pa.array(microseconds, mask=is_missing).view(SECONDS)
+    return as_column(microseconds, is_missing).view(SECONDS)
 
 
 def _scrubbed(value: Any) -> Any:

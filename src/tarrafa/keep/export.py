@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 from tarrafa.disk import translated, whole_file
 from tarrafa.keep.documents import DOCUMENTS
-from tarrafa.keep.places import Place, archive_files, check_end
+from tarrafa.keep.places import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, Place, archive_files, check_end
 from tarrafa.keep.read import StoredPage, pages, whole_pages
 from tarrafa.keep.segments import batches, count_rows, grouped, write_parquet
 from tarrafa.keep.sorting import sorted_lines
 from tarrafa.keep.surt import surt
 from tarrafa.records import Page
 
-ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER = "archive", "documents", "links"
 _COPY_BYTES = 1 << 20
 _HEXADECIMAL = ("signature", "similarity")
 

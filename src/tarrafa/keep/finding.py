@@ -28,9 +28,9 @@ import xxhash
 from tarrafa.disk import remove_unfinished, translated, whole_file
 from tarrafa.keep.catalogue import Columns, DocumentCatalogue, LinkCatalogue, Urls
 from tarrafa.keep.documents import DOCUMENTS
-from tarrafa.keep.export import DOCUMENTS_FOLDER, LINKS_FOLDER
 from tarrafa.keep.links import LINKS
 from tarrafa.keep.mapped import map_columns, write_columns
+from tarrafa.keep.places import DOCUMENTS_FOLDER, LINKS_FOLDER
 from tarrafa.keep.segments import Layout, OpenSegment, checked, live_files, readable
 from tarrafa.logs import event
 

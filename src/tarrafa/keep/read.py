@@ -6,7 +6,6 @@ Every record carries a checksum, so what was changed on the disk is noticed and 
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -34,8 +33,7 @@ class Record(NamedTuple):
         return header(self.fields, "WARC-Type") or ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPage:
+class StoredPage(NamedTuple):
     """A page as it was kept. A revisit of equal content has its body, one of a 304 has none but knows its original."""
 
     place: Place
@@ -153,7 +151,7 @@ def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
 def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
     if stored.original is None or stored.page.status == NOT_MODIFIED:
         return stored
-    return replace(stored, page=stored.page._replace(body=_body_of(files, stored)))
+    return stored._replace(page=stored.page._replace(body=_body_of(files, stored)))
 
 
 def _body_of(files: dict[int, Path], revisit: StoredPage) -> bytes:

@@ -1,7 +1,6 @@
 """Moments as hosts write them: in the forms of RFC 822 and RFC 850, and of ISO 8601."""
 
 from datetime import UTC, datetime
-from email.utils import mktime_tz, parsedate_tz
 
 _DATE_MAX_CHARS = 64
 
@@ -24,6 +23,8 @@ def _iso(text: str) -> float | None:
 
 
 def _of_mail(text: str) -> float | None:
+    from email.utils import mktime_tz, parsedate_tz  # it brings much with it, and few hosts write such a moment
+
     try:
         parts = parsedate_tz(text)
         return float(mktime_tz(parts)) if parts else None

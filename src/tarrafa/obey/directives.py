@@ -10,7 +10,7 @@ All that concerns us is taken together, so the strictest wins. Whatever the text
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tarrafa.obey.dates import epoch_seconds
 from tarrafa.obey.usage import usage_line
@@ -29,8 +29,7 @@ _SEPARATOR = re.compile(r"(?<!mon)(?<!day)(?<!tue)(?<!wed)(?<!thu)(?<!fri)(?<!sa
 _AGAINST_FOLLOWING = frozenset({"nofollow", "ugc", "sponsored"})
 
 
-@dataclass(frozen=True, slots=True)
-class Directives:
+class Directives(NamedTuple):
     """What holds for us. `usage` is read by `preferences`."""
 
     noindex: bool = False

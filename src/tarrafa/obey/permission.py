@@ -13,8 +13,8 @@
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from tarrafa.obey.dates import epoch_seconds
 from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, read_robots, whole_lines
@@ -52,8 +52,7 @@ class Refusal(StrEnum):
     ROBOTS_UNREACHABLE = "robots-unreachable"  # robots.txt cannot be had, so nothing of the host is visited
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsRequest:
+class RobotsRequest(NamedTuple):
     """A robots.txt to fetch. After a redirect `url` may be on another host; the rules are for `host` all the same."""
 
     host: str
@@ -61,8 +60,7 @@ class RobotsRequest:
     hops_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsAnswer:
+class RobotsAnswer(NamedTuple):
     """What became of a host's robots.txt, as it is stored."""
 
     host: str
@@ -75,8 +73,7 @@ class RobotsAnswer:
     body: bytes | None = None  # the last file, decoded and cut at its bound
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(NamedTuple):
     """What a host allows us, until `expires_at`."""
 
     basis: Basis

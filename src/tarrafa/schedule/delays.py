@@ -5,8 +5,7 @@ owed. The delay is the largest of the three and counts from the end of an answer
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 # Nobody is made to wait longer, whatever a host asks for: a page a day is the slowest that a crawl goes.
 WAIT_MAX_SECONDS = 86_400.0
@@ -14,8 +13,7 @@ WAIT_MAX_SECONDS = 86_400.0
 STRANGER_MIN_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """What is known of a host that its delay depends on."""
 
     pages_count: int = 0  # that were fetched from it
@@ -29,16 +27,14 @@ class DelayPolicy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantDelay:
+class ConstantDelay(NamedTuple):
     delay_seconds: float = 5.0
 
     def seconds(self, download_seconds: float | None, pages_count: int) -> float:  # noqa: ARG002 - the contract's
         return self.delay_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class TenTimesDelay:
+class TenTimesDelay(NamedTuple):
     """Ten times the last download: a host that is slow because it is busy is left alone for longer."""
 
     floor_seconds: float = 1.0
@@ -50,8 +46,7 @@ class TenTimesDelay:
         return min(max(self.floor_seconds, 10.0 * download_seconds), self.ceiling_seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class DensityDelay:
+class DensityDelay(NamedTuple):
     """From `longest_seconds` for a host of one page down to a second for one of `pages_max`, by the logarithm."""
 
     longest_seconds: float = 15.0
@@ -64,11 +59,10 @@ class DensityDelay:
         return self.longest_seconds - share * (self.longest_seconds - 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
+class Delays(NamedTuple):
     """The policy, joined with what no policy may undercut."""
 
-    policy: DelayPolicy = field(default_factory=ConstantDelay)
+    policy: DelayPolicy = ConstantDelay()
     # Between visits to one address by different hosts. Shared hosters hold thousands of hosts, so it is short.
     address_seconds: float = 1.0
 

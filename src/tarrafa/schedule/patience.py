@@ -4,8 +4,8 @@ Failures in a row are counted per host; one good answer forgets them all. A host
 aside has one try: if that fails too, it is set aside again, for longer.
 """
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import WAIT_MAX_SECONDS
@@ -45,8 +45,7 @@ class Step(Enum):
     GIVE_UP = "give up"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(NamedTuple):
     tries_limit: int = 3  # of one URL, before its failure is final
     failures_limit: int = 5  # of a host in a row, before it is set aside
     asides_limit: int = 3  # times that a host is set aside in a row, before it is given up

@@ -26,6 +26,7 @@ class Refusal(StrEnum):
     REPETITION = "repetition"  # a segment of its path comes too often
 
 
+# As a named tuple it would be defined sooner, but it is asked for every link.
 @dataclass(frozen=True, slots=True)
 class Bounds:
     url_chars: int = 2_000

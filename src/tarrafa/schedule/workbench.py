@@ -25,7 +25,6 @@ A visit costs O(log n), and little: see `turns`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import Delays, Traits, bounded_wait_seconds
@@ -100,7 +99,7 @@ class Workbench:
         """What the robots.txt of a host that is here asks for."""
         host = self._roster.hosts.get(name)
         if host is not None:
-            self.describe(name, replace(host.traits, crawl_delay_seconds=crawl_delay_seconds), now)
+            self.describe(name, host.traits._replace(crawl_delay_seconds=crawl_delay_seconds), now)
 
     def resolve_next(self, now: float) -> str | None:
         """A host whose addresses are to be found; the answer goes to `resolved` or `unresolved`."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tarrafa.errors import TarrafaError
-from tarrafa.keep import Incoming, Place, StoredPage, VisitRow, read_page
+from tarrafa.keep import Place, StoredPage, read_page
+from tarrafa.keep.catalogue import Incoming, VisitRow
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
 from tarrafa.records import Headers

@@ -9,17 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tarrafa.crawl import checkpoint_of
-from tarrafa.keep import (
-    ARCHIVE_FOLDER,
-    Catalogued,
-    DocumentCatalogue,
-    Finder,
-    Incoming,
-    LinkCatalogue,
-    Urls,
-    VisitRow,
-    newest_links,
-)
+from tarrafa.keep import ARCHIVE_FOLDER
+from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
+from tarrafa.keep.finding import Catalogued, Finder, newest_links
 
 VISITS_LIMIT = 200  # the newest
 SOURCES_LIMIT = 2_000  # pages that link to one, those that were read last, of which the best are shown

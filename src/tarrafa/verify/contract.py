@@ -13,7 +13,6 @@ equal lengths and their order means nothing. URLs are canonical.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,32 +26,29 @@ PRIORITY_MAX = 2**16 - 1
 LINKS_MAX = 2**16 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """URLs whose page was fetched (the papers' L), and what is known of the page (M)."""
 
     urls: Urls = ()
-    at_seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))  # since 1970
-    status: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
-    file: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))  # of the archive
-    offset: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))  # in that file
+    at_seconds: NDArray[np.float64] = np.empty(0, np.float64)  # since 1970
+    status: NDArray[np.uint16] = np.empty(0, np.uint16)
+    file: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the archive
+    offset: NDArray[np.uint64] = np.empty(0, np.uint64)  # in that file
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(NamedTuple):
     """URLs that were found in pages (the papers' E); a URL may stand here many times."""
 
     urls: Urls = ()
-    priority: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # a hint; lower first
-    links: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # that pointed to it
-    outside: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))  # of these, from other hosts
+    priority: NDArray[np.uint16] = np.empty(0, np.uint16)  # a hint; lower first
+    links: NDArray[np.uint16] = np.empty(0, np.uint16)  # that pointed to it
+    outside: NDArray[np.uint16] = np.empty(0, np.uint16)  # of these, from other hosts
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     number: int
-    collected: Collected = field(default_factory=Collected)
-    extracted: Extracted = field(default_factory=Extracted)
+    collected: Collected = Collected()
+    extracted: Extracted = Extracted()
 
 
 class Cycle(NamedTuple):

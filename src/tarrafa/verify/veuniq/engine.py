@@ -9,11 +9,11 @@ A cycle, in order; until the manifest is renamed nothing has happened, and after
 5. the manifest is replaced; files that it no longer names are removed.
 """
 
-import secrets
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ FORMAT = 2
 _READ_TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """All that the manifest says."""
 
     seed: int
@@ -52,6 +51,11 @@ class State:
 
     def firsts(self) -> NDArray[np.uint64]:
         return np.array([block.first for block in self.blocks], np.uint64)
+
+
+def _drawn_seed() -> int:
+    """63 bits that nobody outside can guess."""
+    return int.from_bytes(os.urandom(8)) >> 1
 
 
 def _ignore(_name: str) -> None:
@@ -89,7 +93,7 @@ class Veuniq:
             if any(self._files()):
                 # Beginning anew would sweep away all that is known.
                 raise DamagedError(f"{self._folder / MANIFEST} is missing, its files are there; restore it from a copy")
-            first = State(secrets.randbits(63) if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
+            first = State(_drawn_seed() if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
             self._commit(first)
             return first
         spills = [self._shelf.open_spill(c, Stored(*s), Stored(*i)) for c, s, i in found["spills"]]

@@ -26,7 +26,7 @@ _PART_KINDS = ("<u8", "<u2", "<u2", "<u2", "<u2", "<u4")
 _NO_VISIT = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # of columns it cannot be said whether they are equal
 class Waiting:
     """URLs under way, as columns. Visits and texts are not copied about: columns say where they stand."""
 

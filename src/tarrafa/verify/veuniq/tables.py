@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tarrafa.hashes import FEW_TEXTS
+from tarrafa.numbers import as_column
 from tarrafa.verify.veuniq.spill import VISIT
 
 # A visit as it is kept: with the origin of its URL.
@@ -24,10 +25,10 @@ def pack_texts(
     origins = np.arange(first_origin, first_origin + len(paths), dtype=np.uint32)
     table = pa.table(
         {
-            "origin": origins,
-            "host": pa.DictionaryArray.from_arrays(which.astype(np.int32), hosts),
+            "origin": as_column(origins),
+            "host": pa.DictionaryArray.from_arrays(as_column(which.astype(np.int32)), pa.array(hosts, pa.string())),
             "path": paths,
-            "cycle": np.full(len(paths), cycle, np.uint32),
+            "cycle": as_column(np.full(len(paths), cycle, np.uint32)),
         }
     )
     return _packed(table, ["host", "cycle"], {"origin": _DELTA, "path": "PLAIN"})
@@ -38,7 +39,7 @@ def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
     import pyarrow.compute as pc  # it takes longer to load than the texts of many crawls take, which never come here
 
     table, places = _read_around(data, rows)
-    table = table.take(pa.array(places))
+    table = table.take(as_column(places))
     hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
     return pc.binary_join_element_wise(hosts, paths, pa.scalar("", pa.large_string())).combine_chunks()
 
@@ -47,7 +48,7 @@ def unpack_urls(data: bytes, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     """The same as Python has them, for whoever wants few."""
     table, places = _read_around(data, rows)
     if table.num_rows > FEW_TEXTS:
-        table, places = table.take(pa.array(places)), np.arange(len(places))
+        table, places = table.take(as_column(places)), np.arange(len(places))
     hosts, paths = (table[name].to_numpy()[places] for name in ("host", "path"))
     urls: NDArray[np.object_] = hosts + paths
     return urls
@@ -67,7 +68,7 @@ def _read_around(data: bytes, rows: NDArray[np.int64]) -> tuple[pa.Table, NDArra
 def pack_visits(visits: NDArray[np.void]) -> pa.Buffer:
     """By origin; a later file is right where two files tell of the same origin."""
     ordered = visits[np.argsort(visits["origin"], kind="stable")]
-    table = pa.table({name: np.ascontiguousarray(ordered[name]) for name in KEPT_VISIT.names or ()})
+    table = pa.table({name: as_column(ordered[name]) for name in KEPT_VISIT.names or ()})
     return _packed(table, ["status", "file"], {"origin": _DELTA, "offset": _DELTA, "at_seconds": "BYTE_STREAM_SPLIT"})
 
 

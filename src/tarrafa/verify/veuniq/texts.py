@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.hashes import FEW_TEXTS
+from tarrafa.numbers import as_column
 from tarrafa.verify.keys import edges_of, pieces
 
 NO_TEXTS = pa.array([], pa.large_string())
@@ -26,9 +27,9 @@ def taken(sources: Sequence[pa.LargeStringArray], places: NDArray[np.integer]) -
     sizes = [len(source) for source in sources]
     if sum(sizes) <= FEW_TEXTS:
         # Arrow's own way is faster, but the module that it loads takes longer than this does.
-        return pa.array(pa.concat_arrays(sources).to_numpy(zero_copy_only=False)[places], pa.large_string())
+        return pa.array(pa.concat_arrays(sources).to_numpy(zero_copy_only=False)[places].tolist(), pa.large_string())
     starts = np.cumsum([0, *sizes[:-1]])
-    return gathered(starts, places, lambda number, inside: sources[number].take(pa.array(inside)))
+    return gathered(starts, places, lambda number, inside: sources[number].take(as_column(inside)))
 
 
 def gathered(
@@ -42,7 +43,7 @@ def gathered(
     parts = list(parted(starts, places))
     back = np.empty(len(places), np.int64)
     back[np.concatenate([part.positions for part in parts])] = np.arange(len(places))
-    return pa.concat_arrays([take(part.number, part.inside) for part in parts]).take(pa.array(back))
+    return pa.concat_arrays([take(part.number, part.inside) for part in parts]).take(as_column(back))
 
 
 def parted(starts: NDArray[np.int64], places: NDArray[np.integer]) -> Iterator[Part]:
