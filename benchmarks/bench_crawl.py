@@ -5,10 +5,10 @@ robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also ver
 documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises, also in its order:
 breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
 first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
-start included; what Python compiles when a program runs for the first time is not. Tarrafa goes four times before the
-peers and four times after them, and the mean counts: the speed of a shared machine changes from minute to minute, and a
-peer takes ten times as long. What starting takes is measured by a crawl of one page of each, so that the cost of
-further pages, which does not depend on their number, is told too.
+start included; what Python compiles when a program runs for the first time is not. The speed of a shared machine
+changes from minute to minute, and a peer takes ten times as long: so it is halted eight times on its way, each time for
+a whole crawl of Tarrafa's on a web of its own, and the mean of these counts. What starting takes is measured by a crawl
+of one page of each, so that the cost of further pages, which does not depend on their number, is told too.
 
 With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
 from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
@@ -17,6 +17,7 @@ from the front pages of all hosts on. There, pages a second are those of the cra
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,14 +25,16 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tarrafa.simulate.web import served_apart
 
 HOSTS_COUNT = 2_000
-ROUNDS = 4
+ROUNDS = 8
+PEER_PAGES_PER_SECOND = 70  # about: by it a peer is halted as often as there are rounds before it ends
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500
@@ -87,14 +90,20 @@ def asked(url: str, method: str = "GET") -> dict[str, Any]:
     return found
 
 
-def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
-    """Run a crawler; what it cost, and what the web says of it."""
+class Halt(NamedTuple):
+    after_seconds: float
+    meanwhile: Callable[[], object]
+
+
+def measured(url: str, command: Sequence[str], halts: Iterable[Halt] = ()) -> dict[str, Any]:
+    """Run a crawler, which is halted now and then; what it cost, and what the web says of it."""
     asked(url, "DELETE")
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
+    halted_seconds = sum(halted(process.pid, halt) for halt in halts)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - began - halted_seconds
     if process.returncode:
         raise SystemExit(f"{command[0]} ended with {process.returncode}")
     log = asked(url)
@@ -109,6 +118,18 @@ def measured(url: str, command: Sequence[str]) -> dict[str, Any]:
         "robots_violations": log["robots_violations"],
         "malformed": log["malformed"],
     }
+
+
+def halted(process_id: int, halt: Halt) -> float:
+    """For how many seconds. To one that has ended by then nothing happens: nobody has asked yet how it ended."""
+    time.sleep(halt.after_seconds)
+    os.kill(process_id, signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        halt.meanwhile()
+    finally:
+        os.kill(process_id, signal.SIGCONT)
+    return time.monotonic() - began
 
 
 def environment() -> dict[str, str]:
@@ -135,10 +156,10 @@ def front_pages(url: str) -> list[str]:
         ]
 
 
-def scrapy(url: str, pages: int, folder: Path) -> dict[str, Any]:
+def scrapy(url: str, pages: int, folder: Path, halts: Iterable[Halt] = ()) -> dict[str, Any]:
     spider = folder / "spider.py"
     spider.write_text(SPIDER)
-    return measured(url, [sys.executable, str(spider), url, str(pages), str(folder / "scrapy.jsonl")])
+    return measured(url, [sys.executable, str(spider), url, str(pages), str(folder / "scrapy.jsonl")], halts)
 
 
 PEERS = {"scrapy": scrapy}
@@ -146,22 +167,40 @@ PEERS = {"scrapy": scrapy}
 
 def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
-    with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
-        tarrafa(url, 1, Path(name) / "first")
-        runs = [tarrafa(url, pages, Path(name) / f"before-{number}") for number in range(ROUNDS)]
-        found: dict[str, Any] = {
-            peer: PEERS[peer](url, pages, Path(name)) if is_installed(peer) else "missing" for peer in peers
-        }
-        runs += [tarrafa(url, pages, Path(name) / f"after-{number}") for number in range(ROUNDS)]
-        ours = joined(runs)
-        note_further(ours, tarrafa(url, 1, Path(name) / "start"))
-        report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": ours, **found}
+    with ExitStack() as stack:
+        ours_url, peers_url = (stack.enter_context(served_apart(*options)) for _ in range(2))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        runs: list[dict[str, Any]] = []
+
+        def go() -> None:
+            runs.append(tarrafa(ours_url, pages, folder / str(len(runs))))
+
+        tarrafa(ours_url, 1, folder / "first")
+        report: dict[str, Any] = {"hosts": HOSTS_COUNT, "tarrafa": {}}
         for peer in peers:
-            if found[peer] != "missing":
-                note_further(found[peer], PEERS[peer](url, 1, Path(name)))
-                report[f"ratio_{peer}"] = ratio(found[peer], ours, PER_1000)
-                report[f"ratio_{peer}_further"] = ratio(found[peer], ours, PER_1000_FURTHER)
-    return report
+            report[peer] = beside(peer, peers_url, pages, folder, go) if is_installed(peer) else "missing"
+        while len(runs) < ROUNDS:
+            go()
+        report["tarrafa"] = joined(runs)
+        note_further(report["tarrafa"], tarrafa(ours_url, 1, folder / "start"))
+    return report | ratios(report, [peer for peer in peers if report[peer] != "missing"])
+
+
+def beside(peer: str, url: str, pages: int, folder: Path, go: Callable[[], None]) -> dict[str, Any]:
+    """What a peer costs, halted now and then for one of ours to go."""
+    halt = Halt(pages / (ROUNDS * PEER_PAGES_PER_SECOND), go)
+    found = PEERS[peer](url, pages, folder, [halt] * ROUNDS)
+    note_further(found, PEERS[peer](url, 1, folder))
+    return found
+
+
+def ratios(report: dict[str, Any], peers: Sequence[str]) -> dict[str, float | None]:
+    keys = {"": PER_1000, "_further": PER_1000_FURTHER}
+    return {
+        f"ratio_{peer}{which}": ratio(report[peer], report["tarrafa"], key)
+        for peer in peers
+        for which, key in keys.items()
+    }
 
 
 def note_further(run: dict[str, Any], start: dict[str, Any]) -> None:
