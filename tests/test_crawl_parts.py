@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +14,18 @@ from tarrafa.crawl.batches import Batches
 from tarrafa.crawl.beside import LARGE_BYTES
 from tarrafa.crawl.gathering import Gathering
 from tarrafa.crawl.hosts import Checkpoint, Host, HostBook, Standing
+from tarrafa.crawl.landing import Landed, Noted, portions
 from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.crawl.progress import Rates, cpu_seconds, memory_bytes
-from tarrafa.crawl.reading import Reading
+from tarrafa.crawl.reading import Opened, Read, Reading
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.extract import Options
+from tarrafa.extract import Extract, Format, LinkKind, Links, Options
 from tarrafa.keep import BEGINNING, Kept, Place
 from tarrafa.records import Failure, FailureKind, Page
-from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, depth_of, hint_of, nearer
+from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, Visit, depth_of, hint_of, nearer
 from tarrafa.schedule.order import DEPTH_MAX, PRIORITY_MAX
 
 A, B = "http://a.example", "http://b.example"
@@ -258,10 +260,39 @@ def test_page_is_opened_to_its_bound_whether_large_or_not(size_bytes: int) -> No
     assert opened.truncated is (size_bytes > 5_000_000)
 
 
+def test_page_in_two_codings_is_opened_whole() -> None:
+    """Where the inner one packs badly, what lies between the two is as large as the page."""
+    body = random.Random(1).randbytes(LARGE_BYTES + 100_000)
+    coded = gzip.compress(gzip.compress(body))
+    opened = asyncio.run(reading().opened(Page(f"{A}/", 200, (("Content-Encoding", "gzip, gzip"),), coded, at=5.0)))
+    assert opened.body == body
+    assert not opened.truncated
+
+
 def test_page_is_not_opened_beyond_a_bound_that_is_small() -> None:
     coded = Page(f"{A}/", 200, (("Content-Encoding", "gzip"),), gzip.compress(b"x" * LARGE_BYTES), at=5.0)
     small = Reading(Scope(lambda _: True, Bounds()), Level(), Options(), 1_000)
     assert len(asyncio.run(small.opened(coded)).body) == 1_000
+
+
+# Landing.
+
+
+def landed(links_count: int, body: bytes = b"") -> Landed:
+    found = Page(f"{A}/", 200, (), body, at=5.0)
+    links = Links(("x",) * links_count, ("",) * links_count, ("",) * links_count, (LinkKind.A,) * links_count)
+    opened = Opened(found, body, len(body), truncated=False)
+    read = Read(found, Extract(found.url, Format.HTML, links=links), len(body), truncated=False)
+    return Landed(Visit(A, found.url, "192.0.2.1"), Noted(0), opened, read)
+
+
+def test_few_dear_pages_are_kept_in_one_step_or_many_cheap_ones() -> None:
+    cheap, linked, large = landed(0), landed(4_000), landed(0, b"x" * 600_000)
+    all_pages = [*[cheap] * 200, *[linked] * 3, *[large] * 3]
+    found = list(portions(all_pages))
+    assert [each for portion in found for each in portion] == all_pages
+    assert [len(portion) for portion in found] == [84, 84, 33, 2, 2, 1]
+    assert not list(portions([]))
 
 
 # Progress.

@@ -1,4 +1,4 @@
-"""Numbers of numpy as a column of Arrow, without a copy.
+"""Numbers of numpy as a column of Arrow, without a copy where they stand side by side.
 
 `pa.array` does it too, but asks whether its argument is a masked array, and so loads `numpy.ma`, which takes longer
 than all columns of a small crawl.

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tarrafa.crawl.beside import LARGE_BYTES
 from tarrafa.crawl.feeding import Feeding
 from tarrafa.crawl.hosts import Standing
 from tarrafa.crawl.parts import Parts
@@ -70,27 +71,29 @@ class Landing:
         """Until the page is kept, or is to be tried again, and its host may be visited again."""
         opened = await self._parts.reading.opened(page)
         landed = Landed(visit, self._noted(visit, depth), opened)
-        if opened.is_large:
-            self._end([await self._prepared(landed)])
-        elif page.status in BUSY_STATUSES:
+        if page.status in BUSY_STATUSES and not opened.is_large:
             self._end([landed])
+            return
+        if len(page.body) >= LARGE_BYTES:
+            landed = landed._replace(packed=await self._packed(landed))
+        if opened.is_large:
+            self._end([landed._replace(read=await self._parts.reading.read_beside(opened, depth))])
         else:
             await self._together.add(landed, len(opened.body))
 
     def _noted(self, visit: Visit, depth: int) -> Noted:
         return Noted(depth, self._parts.robots.usage(visit.host, visit.url))
 
-    async def _prepared(self, landed: Landed) -> Landed:
-        """A large page, with what takes long done while others have their turns."""
-        read = await self._parts.reading.read_beside(landed.opened, landed.noted.depth)
-        page, asked, fields = landed.opened.page, self._parts.web.asked, landed.noted.fields()
-        return landed._replace(read=read, packed=await asyncio.to_thread(self._parts.archive.pack, page, asked, fields))
+    async def _packed(self, landed: Landed) -> Packed:
+        """In a thread, for it takes long and holds nobody else up there."""
+        archive, page, asked = self._parts.archive, landed.opened.page, self._parts.web.asked
+        return await asyncio.to_thread(archive.pack, page, asked, landed.noted.fields())
 
     def _take_in(self, landed: list[Landed]) -> Iterator[None]:
         """All are read, and then kept, some at a time."""
         reads = yield from self._parts.reading.reading([each.opened for each in landed])
         whole = [each._replace(read=read) for each, read in zip(landed, reads, strict=True)]
-        for some in _portions(whole):
+        for some in portions(whole):
             self._end(some)
             yield
 
@@ -118,7 +121,7 @@ class Landing:
     def _keep(self, landed: list[Landed]) -> None:
         """Into the archive and the gathering at once: between the two nothing is saved."""
         archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds
-        # What may be to be tried again is not read before that is known.
+        # Those that could have been tried again are read only now.
         unread = iter(self._parts.reading.read([each.opened for each in landed if each.read is None]))
         rounds.check_whole()
         rounds.is_torn = True
@@ -151,7 +154,7 @@ class Landing:
         self._feeding.note(host)
 
 
-def _portions(landed: list[Landed]) -> Iterator[list[Landed]]:
+def portions(landed: list[Landed]) -> Iterator[list[Landed]]:
     """As many at a time as take some milliseconds to keep, and one at least."""
     portion: list[Landed] = []
     cost = 0

@@ -53,9 +53,10 @@ class Reading:
         self._beside = Beside(options)
 
     async def opened(self, page: Page) -> Opened:
-        """At once, or in a thread if it turns out to be large."""
+        """At once, or in a thread if it turns out to be large, or damaged."""
         decoded = decode(page, min(LARGE_BYTES, self._body_limit_bytes))
-        if decoded.truncated and len(decoded.body) >= LARGE_BYTES:
+        # Between two codings it may have been larger than in the end.
+        if decoded.truncated and (len(decoded.body) >= LARGE_BYTES or not page.truncated):
             decoded = await asyncio.to_thread(decode, page, self._body_limit_bytes)
         body, truncated, is_unknown = decoded
         return Opened(page, b"" if is_unknown else body, len(body), truncated)

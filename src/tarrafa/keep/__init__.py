@@ -24,7 +24,6 @@ Not done here: choosing what is kept, finding the place of a URL (the repository
 committing checkpoints, keeping a second process out of the folder.
 """
 
-from tarrafa.keep.added import rows_added
 from tarrafa.keep.archive import Archive, Habits, Kept, Packed, open_archive
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
 from tarrafa.keep.links import LINKS, Link, Links
@@ -57,6 +56,5 @@ __all__ = [
     "open_archive",
     "pages",
     "read_page",
-    "rows_added",
     "whole_pages",
 ]
