@@ -19,11 +19,14 @@ from tarrafa.crawl.memory import HostMemory
 from tarrafa.crawl.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.crawl.progress import Rates, cpu_seconds, memory_bytes
 from tarrafa.crawl.reading import Opened, Read, Reading
+from tarrafa.crawl.robots import Robots, Settled
 from tarrafa.crawl.supply import Supply
 from tarrafa.crawl.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.extract import Extract, Format, LinkKind, Links, Options
 from tarrafa.keep import BEGINNING, Kept, Place
+from tarrafa.obey import RobotsStore, first_request, read_robots
+from tarrafa.obey.permission import _long_rules
 from tarrafa.records import Failure, FailureKind, Page
 from tarrafa.schedule import SITEMAP_HINT, Bounds, Level, Scope, Visit, depth_of, hint_of, nearer
 from tarrafa.schedule.order import DEPTH_MAX, PRIORITY_MAX
@@ -273,6 +276,25 @@ def test_page_is_not_opened_beyond_a_bound_that_is_small() -> None:
     coded = Page(f"{A}/", 200, (("Content-Encoding", "gzip"),), gzip.compress(b"x" * LARGE_BYTES), at=5.0)
     small = Reading(Scope(lambda _: True, Bounds()), Level(), Options(), 1_000)
     assert len(asyncio.run(small.opened(coded)).body) == 1_000
+
+
+# Robots.
+
+
+@pytest.mark.parametrize("count", [3, 5_000], ids=["short", "long"])
+def test_robots_txt_says_the_same_whether_it_was_read_ahead_or_not(count: int, tmp_path: Path) -> None:
+    body = "".join(["User-agent: *\n", *(f"Disallow: /folder-{number}/\n" for number in range(count))]).encode()
+    robots, request = Robots(RobotsStore(tmp_path / "robots.sqlite", "tarrafa")), first_request(A)
+    robots.ask(request)
+    found = Page(request.url, 200, (("Content-Encoding", "gzip"),), gzip.compress(body), at=5.0)
+    opened = asyncio.run(robots.opened(found))
+    read_count = _long_rules.cache_info().misses
+    (settled,) = robots.answered(request.url, opened, 5.0)
+    assert _long_rules.cache_info().misses == read_count
+    assert isinstance(settled, Settled)
+    assert settled.permission.rules == read_robots(body, "tarrafa")
+    assert settled.permission.refusal(f"{A}/folder-2/x") is not None
+    robots.close()
 
 
 # Landing.

@@ -1,9 +1,11 @@
 """What hosts allow, and the asking for it, which goes through the workbench like every visit."""
 
+import asyncio
 from typing import NamedTuple
 
 from tarrafa.fetch import decode
 from tarrafa.obey import (
+    LONG_BYTES,
     ROBOTS_MAX_BYTES,
     Permission,
     RobotsRequest,
@@ -50,10 +52,17 @@ class Robots:
         """It will not be visited; who asked for it."""
         return self._asked.pop(url, [])
 
+    async def opened(self, got: Page | Failure) -> Page | Failure:
+        """Without content coding. A long one is read in a thread, while others have their turns."""
+        if isinstance(got, Failure):
+            return got
+        page = _decoded(got)
+        if len(page.body) >= LONG_BYTES and 200 <= page.status < 300:
+            await asyncio.to_thread(self._store.read_ahead, page)
+        return page
+
     def answered(self, url: str, got: Page | Failure, now: float) -> list[Settled | RobotsRequest]:
-        """For each that asked: what its host allows now, or what is to be asked next."""
-        if isinstance(got, Page):
-            got = _decoded(got)
+        """For each that asked: what its host allows now, or what is to be asked next. `got` was opened."""
         return [self._settled(asked, got, now) for asked in self.drop(url)]
 
     def _settled(self, asked: RobotsRequest, got: Page | Failure, now: float) -> Settled | RobotsRequest:

@@ -169,10 +169,12 @@ class Visiting:
         request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
         got = await self._parts.web.fetch(request)
         self._landing.note_connection(visit.host, got)
-        now, robots = self._parts.clock.monotonic(), self._parts.robots
+        robots = self._parts.robots
+        opened = await robots.opened(got)
+        now = self._parts.clock.monotonic()
         ended = self._parts.bench.ended(visit, now, self._landing.answer(got))
         if ended.fate is Fate.FINAL:
-            for follows in robots.answered(visit.url, got, self._parts.clock.now()):
+            for follows in robots.answered(visit.url, opened, self._parts.clock.now()):
                 self._follow(follows, now)
         self._feeding.after(visit.host, ended, now)
 

@@ -19,6 +19,7 @@ Crawl-delay into effect, reading sitemaps, finding meta elements in a page, leav
 
 from tarrafa.obey.directives import NO_DIRECTIVES, Directives, is_nofollow, read_directives
 from tarrafa.obey.permission import (
+    LONG_BYTES,
     Basis,
     Permission,
     Refusal,
@@ -35,6 +36,7 @@ from tarrafa.obey.usage import preferences
 
 __all__ = [
     "EVERYTHING_ALLOWED",
+    "LONG_BYTES",
     "NO_DIRECTIVES",
     "ROBOTS_MAX_BYTES",
     "Basis",

@@ -14,6 +14,7 @@
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from tarrafa.obey.dates import epoch_seconds
@@ -29,6 +30,7 @@ FILE_MAX_SECONDS = DAY_SECONDS
 RETRY_MIN_SECONDS = 300.0
 RETRY_MAX_SECONDS = 6 * HOUR_SECONDS
 GIVEN_UP_SECONDS = 30 * DAY_SECONDS
+LONG_BYTES = 32_000  # of a robots.txt that takes more than some milliseconds to read
 
 _CLOCK_SECONDS = 60.0  # by which a clock may be put right
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -93,8 +95,21 @@ class Permission(NamedTuple):
 
 def permission_of(answer: RobotsAnswer, token: str) -> Permission:
     """`token` is our `product_token`."""
-    rules = EVERYTHING_ALLOWED if answer.body is None else read_robots(answer.body, token)
+    rules = EVERYTHING_ALLOWED if answer.body is None else _rules_of(answer.body, token)
     return Permission(answer.basis, rules, answer.fetched_at, answer.expires_at)
+
+
+def _rules_of(body: bytes, token: str) -> Rules:
+    return _long_rules(body, token) if len(body) >= LONG_BYTES else read_robots(body, token)
+
+
+# The last ones, so that what was read ahead is not read again: 5 MB at most for each.
+_long_rules = lru_cache(maxsize=4)(read_robots)
+
+
+def read_ahead(page: Page, token: str) -> None:
+    """Any thread may do that with a long robots.txt, before it is settled what follows from it."""
+    _long_rules(whole_lines(page.body, is_cut=page.truncated), token)
 
 
 def first_request(host: str) -> RobotsRequest:

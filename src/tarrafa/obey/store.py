@@ -14,8 +14,9 @@ from isal import isal_zlib
 
 from tarrafa.database import Database
 from tarrafa.errors import DamagedError
-from tarrafa.obey.permission import Basis, Permission, RobotsAnswer, permission_of
+from tarrafa.obey.permission import Basis, Permission, RobotsAnswer, permission_of, read_ahead
 from tarrafa.obey.robots import ROBOTS_MAX_BYTES
+from tarrafa.records import Page
 
 FORMAT = 1
 MEMORY_BYTES = 64 * 1024 * 1024
@@ -87,6 +88,10 @@ class RobotsStore:
         if len(self._unasked) >= _UNASKED_LIMIT:
             self._unasked.clear()
         self._unasked.add(host)
+
+    def read_ahead(self, page: Page) -> None:
+        """A long robots.txt, in any thread, so that `put` does not take long."""
+        read_ahead(page, self._token)
 
     def put(self, answer: RobotsAnswer) -> Permission:
         """On disk with the next `save`."""
