@@ -3,8 +3,8 @@
 A host on loopback, served by a process of its own, announces a sitemap and has some pages. The crawl takes them in, and
 a clock beside it on the same loop wants to be woken each millisecond. Printed is by how much it was woken too late, the
 worst times first: of a crawl with a sitemap of one URL and small pages, which is what the crawl and the machine cost by
-themselves; with a long sitemap; and with pages that are dear to parse or large, each kind just below and above the
-bound from which on pages are read in another process.
+themselves; with a long sitemap; and with pages that are dear to parse, some just below the bound from which on pages
+are read in another process and some above it, or large. One host has one page in flight at a time.
 """
 
 import argparse
