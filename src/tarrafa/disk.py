@@ -85,3 +85,12 @@ class Hold:
 
     def release(self) -> None:
         self._file.close()
+
+
+def disk_bytes(folder: Path) -> int:
+    """Of everything in it, as far as it is there while one looks."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

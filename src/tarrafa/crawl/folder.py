@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import Hold, is_held, translated
+from tarrafa.disk import Hold, disk_bytes, is_held, translated
 from tarrafa.errors import InputError
 from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
@@ -77,12 +77,7 @@ class CrawlFolder:
             raise InputError(f"{quoted(str(self.root))} holds no crawl; begin one with tarrafa crawl SEED --dir DIR")
 
     def disk_bytes(self) -> int:
-        """Of everything, as far as it is there while one looks."""
-        total = 0
-        for path in self.root.rglob("*"):
-            with contextlib.suppress(OSError):
-                total += path.stat().st_size if path.is_file() else 0
-        return total
+        return disk_bytes(self.root)
 
     def is_held(self) -> bool:
         """Whether a process works here."""

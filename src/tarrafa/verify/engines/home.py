@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import Hold, sync_folder, translated
+from tarrafa.disk import Hold, disk_bytes, sync_folder, translated
 from tarrafa.errors import DamagedError
 from tarrafa.verify.contract import Batch, Counts, Cycle
 from tarrafa.verify.veuniq.disk import MANIFEST, read_manifest, write_manifest
@@ -120,7 +120,3 @@ def checked(path: Path, size: int) -> Path:
     if size and path.stat().st_size < size:
         raise DamagedError(f"{path} is shorter than {size:,} bytes; restore it from a copy")
     return path
-
-
-def disk_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
