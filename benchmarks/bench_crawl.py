@@ -30,7 +30,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.simulate.web import served_apart
+from tarrafa.lab.web import served_apart
 
 HOSTS_COUNT = 2_000
 ROUNDS = 8

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from tarrafa.extract import extract
+from tarrafa.lab.web import Ask, Plan, Web
 from tarrafa.records import Page
-from tarrafa.simulate.web import Ask, Plan, Web
 
 PAGES_COUNT = 200
 Read = Callable[[Page], object]

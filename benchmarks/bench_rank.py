@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent.hosts import Checkpoint
+from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.crawl import CrawlFolder, HostBook
-from tarrafa.crawl.hosts import Checkpoint
-from tarrafa.crawl.totals import Totals
-from tarrafa.experiment.measure import measured, rss_bytes
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
 from tarrafa.keep.segments import write_parquet
+from tarrafa.lab.experiment.measure import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import Counts
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
-from tarrafa.experiment import engines
-from tarrafa.experiment.measure import Cost, disk_bytes, measured, rss_bytes
-from tarrafa.experiment.stream import Shape, Stream
+from tarrafa.lab.experiment import engines
+from tarrafa.lab.experiment.measure import Cost, disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.stream import Shape, Stream
 from tarrafa.memory import keep_freed_memory
 from tarrafa.verify import Batch, Repository
 

@@ -27,8 +27,8 @@ from typing import Any
 import uvloop
 
 from tarrafa import wiring
+from tarrafa.agent import CrawlFolder, Limits
 from tarrafa.configuration import Configuration, Crawl, Politeness
-from tarrafa.crawl import CrawlFolder, Limits
 from tarrafa.memory import collect_seldom
 
 URLS_COUNT = 50_000

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tarrafa.chance import Chance
-from tarrafa.simulate.web import Plan, Web
+from tarrafa.lab.web import Plan, Web
 
 CONNECTIONS = 32
 SAMPLE = 20_000

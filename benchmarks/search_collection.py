@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.crawl import CrawlFolder, HostBook
-from tarrafa.crawl.hosts import Checkpoint
-from tarrafa.crawl.totals import Totals
+from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent.hosts import Checkpoint
+from tarrafa.agent.totals import Totals
 from tarrafa.keep import BEGINNING, DocumentRow, Documents
 
 SEED = 1

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.keep import DOCUMENTS, LINKS, batches
-from tarrafa.simulate.web import served_apart
+from tarrafa.lab.web import served_apart
 
 # Without any delay, and with little patience: nobody waits in a test.
 HASTE = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crash_child import countdown
 from repositories import OPENERS, made_batch
-from tarrafa.verify.engines import ENGINES
+from tarrafa.lab.engines import ENGINES
 
 SEED, BATCHES = 7, 8
 

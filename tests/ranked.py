@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent.hosts import Checkpoint
+from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.crawl import CrawlFolder, HostBook
-from tarrafa.crawl.hosts import Checkpoint
-from tarrafa.crawl.totals import Totals
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links
 from tarrafa.rank import RankColumns, Ranks, Settings
 from tarrafa.urls import fingerprint

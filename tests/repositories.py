@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tarrafa.lab.engines import ENGINES, open_repository
+from tarrafa.lab.engines.drum import DrumRepository
+from tarrafa.lab.engines.mercator_a import MercatorA
+from tarrafa.lab.engines.veuniq_text import VeuniqText
 from tarrafa.verify import Batch, Bounds, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
 from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX
-from tarrafa.verify.engines import ENGINES, open_repository
-from tarrafa.verify.engines.drum import DrumRepository
-from tarrafa.verify.engines.mercator_a import MercatorA
-from tarrafa.verify.engines.veuniq_text import VeuniqText
 
 Visit = tuple[str, float, int, int, int]  # URL, at_seconds, status, file, offset
 Find = tuple[str, int, int]  # URL, priority, links

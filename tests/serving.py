@@ -12,9 +12,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from tarrafa.agent.hosts import Checkpoint, HostBook
+from tarrafa.agent.totals import Totals
 from tarrafa.clock import Clock, SystemClock, VirtualClock
-from tarrafa.crawl.hosts import Checkpoint, HostBook
-from tarrafa.crawl.totals import Totals
 from tarrafa.errors import InputError
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links, open_archive
 from tarrafa.records import Headers, Page

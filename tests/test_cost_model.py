@@ -2,7 +2,7 @@
 
 import pytest
 
-from tarrafa.experiment.cost_model import (
+from tarrafa.lab.experiment.cost_model import (
     GIBI,
     GIGA,
     MEMORIES,

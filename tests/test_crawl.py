@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from crawls import ServedWeb, arguments, crawled, documents, hasty, links, pages_fetched, run, served
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 from tarrafa.keep import pages
 from tarrafa.verify import Veuniq
 

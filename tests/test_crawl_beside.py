@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tarrafa.crawl.beside import LARGE_BYTES, Beside, is_large
+from tarrafa.agent.beside import LARGE_BYTES, Beside, is_large
 from tarrafa.extract import Extract, Format, Links, Options, extract
 from tarrafa.records import Page
 
@@ -91,8 +91,8 @@ def test_page_is_read_beside_as_it_would_be_here() -> None:
 
 
 def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.crawl.beside.read_there", slow_or_not)
-    monkeypatch.setattr("tarrafa.crawl.beside.TIMEOUT_SECONDS", 3.0)
+    monkeypatch.setattr("tarrafa.agent.beside.read_there", slow_or_not)
+    monkeypatch.setattr("tarrafa.agent.beside.TIMEOUT_SECONDS", 3.0)
     filler = "<p>x" * (LARGE_BYTES // 4)
     bodies = [f"slow {filler}", *(f"<a href=/{number}>one</a>{filler}" for number in range(4))]
     beside = Beside(Options())
@@ -119,7 +119,7 @@ def test_process_that_was_killed_between_two_pages_is_replaced() -> None:
 
 
 def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.crawl.beside.read_there", deadly)
+    monkeypatch.setattr("tarrafa.agent.beside.read_there", deadly)
     beside = Beside(Options())
     (found,) = asyncio.run(read(beside, [page("<a href=/1>one</a>" + "<p>x" * (LARGE_BYTES // 4))]))
     beside.close()

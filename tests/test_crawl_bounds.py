@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, crawled, documents, served
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 from tarrafa.urls import host_of
 from tarrafa.verify import Veuniq
 

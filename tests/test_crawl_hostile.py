@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crawls import ServedWeb, arguments, crawled, documents, followed, hasty, pages_fetched, run, served
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 from tarrafa.keep import pages
 from tarrafa.urls import host_of
 from tarrafa.verify import Veuniq

@@ -10,7 +10,7 @@ import pytest
 
 from crawls import HASTE, hasty, run
 from servers import Server, Visit
-from tarrafa.crawl import CrawlFolder, HostBook
+from tarrafa.agent import CrawlFolder, HostBook
 
 Answers = Callable[[str], bytes]
 

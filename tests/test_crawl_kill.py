@@ -10,7 +10,7 @@ from pathlib import Path
 import warcio.archiveiterator
 
 from crawls import arguments, documents, followed, links, pages_fetched, served
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 from tarrafa.keep import pages, whole_pages
 from tarrafa.verify import Veuniq
 

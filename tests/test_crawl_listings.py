@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from crawls import HASTE, run
 from servers import Server, Visit
-from tarrafa.crawl import CrawlFolder
-from tarrafa.crawl.batches import Batches
-from tarrafa.crawl.gathering import Gathering
-from tarrafa.crawl.reading import Read, Reading
+from tarrafa.agent import CrawlFolder
+from tarrafa.agent.batches import Batches
+from tarrafa.agent.gathering import Gathering
+from tarrafa.agent.reading import Read, Reading
 from tarrafa.extract import Extract, Format, Listing, Options
 from tarrafa.keep import BEGINNING, Kept
 from tarrafa.records import Page
@@ -71,8 +71,8 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
     urls, are_sitemaps = zip(*entries, strict=True)
     listing = Listing(urls, are_sitemaps=are_sitemaps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tarrafa.crawl.reading._SLICE", slice_urls)
-        patch.setattr("tarrafa.crawl.batches._PART_URLS", part_urls)
+        patch.setattr("tarrafa.agent.reading._SLICE", slice_urls)
+        patch.setattr("tarrafa.agent.batches._PART_URLS", part_urls)
         at_once, before = (gathered(listing, depth, is_judged_first) for is_judged_first in (False, True))
         assert written(before, folder) == written(at_once, folder)
     assert before.counts == at_once.counts

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.crawl.batches import Batches
-from tarrafa.crawl.beside import LARGE_BYTES
-from tarrafa.crawl.gathering import Gathering
-from tarrafa.crawl.hosts import Checkpoint, Host, HostBook, Standing
-from tarrafa.crawl.landing import Landed, Noted, portions
-from tarrafa.crawl.memory import HostMemory
-from tarrafa.crawl.outcomes import Outcome, outcome_of, reason_of, status_of
-from tarrafa.crawl.progress import Rates, cpu_seconds, memory_bytes
-from tarrafa.crawl.reading import Opened, Read, Reading
-from tarrafa.crawl.robots import Robots, Settled
-from tarrafa.crawl.supply import Supply
-from tarrafa.crawl.totals import Totals
+from tarrafa.agent.batches import Batches
+from tarrafa.agent.beside import LARGE_BYTES
+from tarrafa.agent.gathering import Gathering
+from tarrafa.agent.hosts import Checkpoint, Host, HostBook, Standing
+from tarrafa.agent.landing import Landed, Noted, portions
+from tarrafa.agent.memory import HostMemory
+from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
+from tarrafa.agent.progress import Rates, cpu_seconds, memory_bytes
+from tarrafa.agent.reading import Opened, Read, Reading
+from tarrafa.agent.robots import Robots, Settled
+from tarrafa.agent.supply import Supply
+from tarrafa.agent.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.extract import Extract, Format, LinkKind, Links, Options
 from tarrafa.keep import BEGINNING, Kept, Place

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from crawls import hasty, run
-from tarrafa.crawl import CrawlFolder, Host
-from tarrafa.crawl.pauses import Pause, Pauses
+from tarrafa.agent import CrawlFolder, Host
+from tarrafa.agent.pauses import Pause, Pauses
 from test_crawl_hosts import answer, asked, host
 
 A, B = "http://a.example", "http://b.example"

@@ -11,7 +11,7 @@ import pytest
 
 from crawls import ServedWeb, crawled, documents, links, run, served
 from keep_pages import seen_by_fastwarc, seen_by_warcio, warc_files
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 from tarrafa.keep import StoredPage, whole_pages
 from tarrafa.serve import Reader
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tarrafa.cli.run import run
-from tarrafa.simulate.web import served_apart
+from tarrafa.lab.web import served_apart
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
 
+from tarrafa.agent.together import TURN_SECONDS, Together
 from tarrafa.clock import SystemClock, VirtualClock
-from tarrafa.crawl.together import TURN_SECONDS, Together
 
 
 class Slow(SystemClock):

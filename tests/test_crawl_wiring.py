@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tarrafa import wiring
+from tarrafa.agent import Agent, CrawlFolder, Limits
 from tarrafa.configuration import Configuration, Crawl, Politeness
-from tarrafa.crawl import Agent, CrawlFolder, Limits
 from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.verify.engines.drum import Answers, Drum
-from tarrafa.verify.engines.sorted_file import Layout, Part, SortedFile, Values, Written
+from tarrafa.lab.engines.drum import Answers, Drum
+from tarrafa.lab.engines.sorted_file import Layout, Part, SortedFile, Values, Written
 
 LAYOUT = Layout(2, (np.dtype(np.uint32),))
 NO_FILE = SortedFile(Path("none"), [])

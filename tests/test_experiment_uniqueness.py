@@ -8,10 +8,10 @@ import pytest
 
 from tarrafa.cli.run import run
 from tarrafa.errors import DamagedError, InputError
-from tarrafa.experiment import papers, parameters, plots
-from tarrafa.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
-from tarrafa.experiment.parameters import Effect, Point
-from tarrafa.experiment.uniqueness import GROWTH, Row, Settings, grow, read
+from tarrafa.lab.experiment import papers, parameters, plots
+from tarrafa.lab.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
+from tarrafa.lab.experiment.parameters import Effect, Point
+from tarrafa.lab.experiment.uniqueness import GROWTH, Row, Settings, grow, read
 
 SMALL = Settings(collected_count=500, extracted_count=4_500)
 KNOWN = 8_000

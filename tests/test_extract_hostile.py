@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tarrafa.extract import Extract, Options, bounds, extract
 from tarrafa.extract.tame import _may_have_long_tags, pieces
+from tarrafa.lab.web import Plan, Web
 from tarrafa.records import Page
-from tarrafa.simulate.web import Plan, Web
 from webs import get, pages_of
 
 URL = "http://a.test/d/p.html"

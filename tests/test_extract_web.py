@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract, extract_all
 from tarrafa.extract.likeness import fold, likeness, similarity
+from tarrafa.lab.web import Plan, Row, Truth, Web, parse_faults
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Page
-from tarrafa.simulate.web import Plan, Row, Truth, Web, parse_faults
-from tarrafa.simulate.web.plan import Host
 from webs import body_of, followed, get, pages_of, read_page
 
 PLANS = [

@@ -9,10 +9,10 @@ import pytest
 from fetching import OWN
 from tarrafa.configuration import Fetch
 from tarrafa.fetch import CurlTransport, decode
+from tarrafa.lab.web import Fault, Plan, Web, open_server, parse_faults
+from tarrafa.lab.web.connection import HANG_SECONDS
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.simulate.web import Fault, Plan, Web, open_server, parse_faults
-from tarrafa.simulate.web.connection import HANG_SECONDS
-from tarrafa.simulate.web.plan import Host
 from webs import InstantClock, hosts_of
 
 LIMITS = Fetch(timeout_seconds=60.0, first_byte_timeout_seconds=4.0, body_limit_bytes=300_000)

@@ -17,8 +17,8 @@ from tarrafa.fetch import CurlTransport, TableResolver, resolve
 from tarrafa.fetch.handle import Handle, make_settings
 from tarrafa.fetch.kept import Kept
 from tarrafa.fetch.multi import Multi
+from tarrafa.lab.web import Fault, Plan, Web, open_server
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.simulate.web import Fault, Plan, Web, open_server
 from webs import hosts_of, until
 
 WEB = Fetch(timeout_seconds=60.0)

@@ -12,10 +12,10 @@ import pytest
 
 from crawls import ServedWeb, arguments, crawled, run, served
 from indexes import index_folder, row, urls
+from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent.hosts import Checkpoint
+from tarrafa.agent.totals import Totals
 from tarrafa.collection.indexing import Indexing, follow
-from tarrafa.crawl import CrawlFolder, HostBook
-from tarrafa.crawl.hosts import Checkpoint
-from tarrafa.crawl.totals import Totals
 from tarrafa.errors import HeldError, InputError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, Documents, join_segments
 from tarrafa.search import Request, Search

@@ -10,8 +10,8 @@ from threading import Event
 
 from tarrafa.collection.indexing import COMMIT_SECONDS, LOOK_SECONDS
 from tarrafa.configuration.sections import Keep
+from tarrafa.lab.web import served_apart
 from tarrafa.serve.searching import RENEW_SECONDS
-from tarrafa.simulate.web import served_apart
 
 FOUND_WITHIN_SECONDS = 30.0
 LOOKS_MAX = 1_000

@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarrafa.lab.web import Fault, Plan, Web, parse_faults
+from tarrafa.lab.web.faults import NOTHING_ALLOWED
+from tarrafa.lab.web.memory import MemoryTransport
 from tarrafa.obey import (
     ROBOTS_MAX_BYTES,
     Basis,
@@ -27,9 +30,6 @@ from tarrafa.obey.permission import (
     RETRY_MIN_SECONDS,
 )
 from tarrafa.records import Failure, FailureKind, Headers, Page, Request
-from tarrafa.simulate.web import Fault, Plan, Web, parse_faults
-from tarrafa.simulate.web.faults import NOTHING_ALLOWED
-from tarrafa.simulate.web.memory import MemoryTransport
 from webs import InstantClock, hosts_of
 
 HOST = "http://a.example"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarrafa.lab.web import Fault, Plan, Web, parse_faults
+from tarrafa.lab.web.robots import OTHER_AGENT
 from tarrafa.obey import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, preferences, product_token, read_robots
 from tarrafa.obey.robots import CRAWL_DELAY_MAX_SECONDS, SITEMAPS_MAX_COUNT, STARRED_MAX_CHARS, USAGE_MAX_COUNT
-from tarrafa.simulate.web import Fault, Plan, Web, parse_faults
-from tarrafa.simulate.web.robots import OTHER_AGENT
 from tarrafa.urls import canonical
 from webs import get, hosts_of
 

@@ -141,7 +141,7 @@ import os, sys
 from pathlib import Path
 import tarrafa.disk
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.crawl import CrawlFolder
+from tarrafa.agent import CrawlFolder
 
 left = int(sys.argv[2])
 replace = Path.replace

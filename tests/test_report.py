@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, crawled, documents, served
+from tarrafa.agent import CrawlFolder, Host, HostBook
+from tarrafa.agent.hosts import Checkpoint
+from tarrafa.agent.totals import Totals
 from tarrafa.cli.run import run
-from tarrafa.crawl import CrawlFolder, Host, HostBook
-from tarrafa.crawl.hosts import Checkpoint
-from tarrafa.crawl.totals import Totals
 from tarrafa.keep import DocumentRow, Documents, Place
 from tarrafa.report import html_page, make_report, sections_of
 from tarrafa.report.hosts import HostFacts

@@ -26,8 +26,8 @@ from repositories import (
     visits_of,
 )
 from tarrafa.errors import HeldError, InputError
+from tarrafa.lab.engines import ENGINES, open_repository, subgroups
 from tarrafa.verify import Batch, Cycle, Repository, drain
-from tarrafa.verify.engines import ENGINES, open_repository, subgroups
 
 T = TypeVar("T")
 

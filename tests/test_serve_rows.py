@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from keep_pages import quick_folder
 from kept_rows import URLS, VISIT, A, B, C, Rows
 from serving import served
-from tarrafa.crawl.hosts import Checkpoint, HostBook
-from tarrafa.crawl.totals import Totals
+from tarrafa.agent.hosts import Checkpoint, HostBook
+from tarrafa.agent.totals import Totals
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS
 from tarrafa.serve import Reader, rows
 from tarrafa.serve.facts import Facts

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tarrafa.experiment.stream import Shape, Stream
+from tarrafa.lab.experiment.stream import Shape, Stream
 from tarrafa.urls import canonical
 from tarrafa.verify import Batch
 from tarrafa.verify.keys import keys_of, texts_of

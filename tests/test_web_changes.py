@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tarrafa.lab.web import Plan, Web
+from tarrafa.lab.web import changes as web_changes
+from tarrafa.lab.web.changes import CLASSES, DAY_MS, GROWTH_MS, HOUR_MS
+from tarrafa.lab.web.dates import EPOCH_SECONDS, http_date
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Page
-from tarrafa.simulate.web import Plan, Web
-from tarrafa.simulate.web import changes as web_changes
-from tarrafa.simulate.web.changes import CLASSES, DAY_MS, GROWTH_MS, HOUR_MS
-from tarrafa.simulate.web.dates import EPOCH_SECONDS, http_date
-from tarrafa.simulate.web.plan import Host
 from webs import body_of, get, hosts_of, pages_of, read_page
 
 YEAR_MS = 365 * DAY_MS

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tarrafa.cli.run import run
-from tarrafa.simulate.web import Plan, Truth, Web
-from tarrafa.simulate.web.server import listen
+from tarrafa.lab.web import Plan, Truth, Web
+from tarrafa.lab.web.server import listen
 
 COMMAND = [sys.executable, "-m", "tarrafa"]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
+from tarrafa.lab.web import Journal, MemoryTransport, Plan, Row, Server, Truth, Web, open_server, parse_faults
+from tarrafa.lab.web import traps as web_traps
 from tarrafa.records import Failure, Page
-from tarrafa.simulate.web import Journal, MemoryTransport, Plan, Row, Server, Truth, Web, open_server, parse_faults
-from tarrafa.simulate.web import traps as web_traps
 from tarrafa.urls import Base, host_of, path_of
 from webs import AGENT, Crawl, InstantClock, SocketFetch, body_of, charset_of, read_page
 

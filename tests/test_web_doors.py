@@ -7,8 +7,8 @@ import pytest
 
 from tarrafa.configuration import Crawl, Fetch
 from tarrafa.fetch import CurlTransport, TableResolver
+from tarrafa.lab.web import Fault, MemoryTransport, Plan, Web, open_server, parse_faults
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.simulate.web import Fault, MemoryTransport, Plan, Web, open_server, parse_faults
 from webs import AGENT, InstantClock, hosts_of
 
 LIMITS = Fetch(timeout_seconds=60.0, body_limit_bytes=400_000)

@@ -9,12 +9,12 @@ import pytest
 import uvloop
 
 from tarrafa.clock import Clock, VirtualClock
+from tarrafa.lab.web import Fault, Journal, MemoryTransport, Plan, Server, Web
+from tarrafa.lab.web.answers import DRIP_BYTES
+from tarrafa.lab.web.connection import HANG_SECONDS
+from tarrafa.lab.web.http import FALSE_LENGTH_BYTES
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.simulate.web import Fault, Journal, MemoryTransport, Plan, Server, Web
-from tarrafa.simulate.web.answers import DRIP_BYTES
-from tarrafa.simulate.web.connection import HANG_SECONDS
-from tarrafa.simulate.web.http import FALSE_LENGTH_BYTES
-from tarrafa.simulate.web.plan import Host
 from webs import InstantClock, Wire, get, run_story, until
 
 Story = Callable[[Server, Host], Awaitable[None]]

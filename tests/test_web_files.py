@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tarrafa.lab.web import Ask, Fault, Plan, Web, files, parse_faults, traps
+from tarrafa.lab.web.answers import ASKED_MAX, Manner
+from tarrafa.lab.web.changes import DAY_MS, size_at
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Page
-from tarrafa.simulate.web import Ask, Fault, Plan, Web, files, parse_faults, traps
-from tarrafa.simulate.web.answers import ASKED_MAX, Manner
-from tarrafa.simulate.web.changes import DAY_MS, size_at
-from tarrafa.simulate.web.plan import Host
 from tarrafa.urls import Base, path_of
 from webs import followed, get, hosts_of, sitemap_urls, unpacked
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from tarrafa.simulate.web import Plan, Truth, Web, files, parse_faults, traps
-from tarrafa.simulate.web.changes import DAY_MS
+from tarrafa.lab.web import Plan, Truth, Web, files, parse_faults, traps
+from tarrafa.lab.web.changes import DAY_MS
 from webs import get, hosts_of, pages_of
 
 PLAN = Plan(hosts=60, pages=3_000, rng_seed=1, port=8800)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tarrafa.clock import VirtualClock
+from tarrafa.lab.web import Fault, Habits, Journal, Plan, Server, Truth, Web
+from tarrafa.lab.web.journal import GRACE_SECONDS, Visit
+from tarrafa.lab.web.plan import Host
 from tarrafa.records import Page
-from tarrafa.simulate.web import Fault, Habits, Journal, Plan, Server, Truth, Web
-from tarrafa.simulate.web.journal import GRACE_SECONDS, Visit
-from tarrafa.simulate.web.plan import Host
 from webs import Wire, get, hosts_of, run_story, until
 
 PLAN = Plan(hosts=12, pages=150, rng_seed=31)

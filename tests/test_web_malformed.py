@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tarrafa.simulate.web import Server
-from tarrafa.simulate.web.http import HEAD_MAX_BYTES, Asked, Malformed, read_request
+from tarrafa.lab.web import Server
+from tarrafa.lab.web.http import HEAD_MAX_BYTES, Asked, Malformed, read_request
 from tarrafa.urls import canonical, path_of
 from webs import LOOPS, Serve, Wire, serve_on, until
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tarrafa.lab.web import Fault, Plan, Web
+from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.vocabulary import TOPICS
 from tarrafa.records import Page
-from tarrafa.simulate.web import Fault, Plan, Web
-from tarrafa.simulate.web.plan import Host
-from tarrafa.simulate.web.vocabulary import TOPICS
 from tarrafa.urls import Base, canonical, host_of
 from webs import Reader, body_of, charset_of, get, hosts_of, pages_of, read_page
 
@@ -286,7 +286,7 @@ def test_a_small_bound_on_what_is_kept_changes_nothing(monkeypatch: pytest.Monke
     roomy = Web(plan)
     expected = {(host.number, page): roomy.renderer.page(host, page, 0) for host, page in pages_of(roomy)}
     for name in ("pages.ENTRIES_MAX", "links.BLOCKS_MAX", "render.STATIONERY_MAX", "plan.NEIGHBOURHOODS_MAX"):
-        monkeypatch.setattr(f"tarrafa.simulate.web.{name}", 5)
+        monkeypatch.setattr(f"tarrafa.lab.web.{name}", 5)
     narrow = Web(plan)
     for host, page in reversed(list(pages_of(narrow))):
         assert narrow.renderer.page(host, page, 0) == expected[host.number, page]

@@ -9,9 +9,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tarrafa.errors import InputError
-from tarrafa.simulate.web import PROFILES, Fault, Plan, parse_faults
-from tarrafa.simulate.web.faults import NOTHING_ALLOWED, SILENT
-from tarrafa.simulate.web.plan import HOSTS_MAX, PAGES_MAX, Geography, Host, power_law
+from tarrafa.lab.web import PROFILES, Fault, Plan, parse_faults
+from tarrafa.lab.web.faults import NOTHING_ALLOWED, SILENT
+from tarrafa.lab.web.plan import HOSTS_MAX, PAGES_MAX, Geography, Host, power_law
 from tarrafa.urls import canonical, site
 
 hosts_and_pages = st.integers(1, 400).flatmap(lambda hosts: st.tuples(st.just(hosts), st.integers(hosts, 50 * hosts)))

@@ -3,11 +3,11 @@
 import pytest
 from protego import Protego
 
+from tarrafa.lab.web import Ask, Fault, Plan, Web, parse_faults
+from tarrafa.lab.web.answers import Manner
+from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.robots import HUGE_BYTES, Rule, allowed_by
 from tarrafa.records import Failure, FailureKind, Page
-from tarrafa.simulate.web import Ask, Fault, Plan, Web, parse_faults
-from tarrafa.simulate.web.answers import Manner
-from tarrafa.simulate.web.plan import Host
-from tarrafa.simulate.web.robots import HUGE_BYTES, Rule, allowed_by
 from webs import ROBOTS_MAX_BYTES, Rules, get, hosts_of
 
 ROBOTS_FAULTS = parse_faults("usual,hang,reset")

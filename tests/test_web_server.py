@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tarrafa.simulate.web import Server, Web
-from tarrafa.simulate.web.plan import Host
+from tarrafa.lab.web import Server, Web
+from tarrafa.lab.web.plan import Host
 from webs import LOOPS, SERVED, Serve, Wire, body_of, get, hosts_of, serve_on, until
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
-from tarrafa.simulate.web import Fault, Habits, Plan, Server
-from tarrafa.simulate.web.connection import Connection
-from tarrafa.simulate.web.server import listen, open_server
+from tarrafa.lab.web import Fault, Habits, Plan, Server
+from tarrafa.lab.web.connection import Connection
+from tarrafa.lab.web.server import listen, open_server
 from webs import LOOPS, SERVED, InstantClock, Serve, Wire, get, serve_on, until
 
 

@@ -20,10 +20,10 @@ import uvloop
 from protego import Protego
 
 from tarrafa.clock import Clock
+from tarrafa.lab.web import Ask, Habits, Plan, Server, Web, open_server
+from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.server import USUAL
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.simulate.web import Ask, Habits, Plan, Server, Web, open_server
-from tarrafa.simulate.web.plan import Host
-from tarrafa.simulate.web.server import USUAL
 from tarrafa.urls import Base, host_of
 
 ROBOTS_MAX_BYTES = 500 * 1024

@@ -5,9 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
-from tarrafa.crawl import (
+from tarrafa.agent import (
     Agent,
     CrawlFolder,
     HostBook,
@@ -22,6 +20,8 @@ from tarrafa.crawl import (
     Rounds,
     Supply,
 )
+from tarrafa.clock import Clock, SystemClock
+from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.extract import Options
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
@@ -46,15 +46,14 @@ from tarrafa.schedule import (
 
 if TYPE_CHECKING:
     from tarrafa.serve import Server
-    from tarrafa.simulate.web import Habits, Plan
 
 T = TypeVar("T")
 
 
 def transport(configuration: Configuration, resolver: Resolver | None = None) -> CurlTransport:
     """The real web, or with a resolver of your own the part of it that your names lead to."""
-    _read(configuration, "fetch.types", Types)
-    _read(configuration, "fetch.proxy", parse_proxy)
+    read_text(configuration, "fetch.types", Types)
+    read_text(configuration, "fetch.proxy", parse_proxy)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
 
 
@@ -94,15 +93,15 @@ def agent(
 
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Whatever texts mean only to a room: what is wrong with them is told before anything is written."""
-    _read(configuration, "fetch.types", Types)
-    _read(configuration, "fetch.proxy", parse_proxy)
+    read_text(configuration, "fetch.types", Types)
+    read_text(configuration, "fetch.proxy", parse_proxy)
     scope(configuration, seeds)
 
 
 def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
     """Without a contact, hosts of the public web are outside of every scope."""
     section = configuration.crawl
-    rule = _read(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
+    rule = read_text(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
     bounds = Bounds(section.url_chars, section.depth, section.repeated_segments)
     if contact(section.user_agent) is not None:
         return Scope(rule, bounds)
@@ -166,22 +165,6 @@ def _archive_habits(configuration: Configuration) -> ArchiveHabits:
     return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
-def web(configuration: Configuration) -> "tuple[Plan, Habits]":
-    """The synthetic web that the configuration describes, and how it is to be served."""
-    from tarrafa.simulate.web import Habits, Plan, parse_faults  # a real crawl does without it
-
-    section = configuration.web
-    plan = Plan(
-        hosts=section.hosts,
-        pages=section.pages,
-        rng_seed=section.rng_seed,
-        port=section.port,
-        names=section.names,
-        faults=_read(configuration, "web.faults", parse_faults),
-    )
-    return plan, Habits(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)
-
-
 def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "Server":
     """The search page of the crawl in that folder, listening. `rate` is in requests a second of a client; 0 for any."""
     from tarrafa.serve import (
@@ -203,7 +186,7 @@ def search_page(root: Path, host: str, port: int, language: str, rate: float) ->
     return Server(make_application(site), listen(host, port))
 
 
-def _read(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:
+def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:
     """A text whose meaning belongs to a room; so only here is it found that it is wrong."""
     key = KEYS[path]
     try:

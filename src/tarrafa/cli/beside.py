@@ -14,8 +14,8 @@ from typing import Self
 
 import typer
 
+from tarrafa.agent import CrawlFolder
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.crawl import CrawlFolder
 from tarrafa.serve import listen
 
 _STANDARD_ERROR = 2

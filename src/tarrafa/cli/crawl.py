@@ -13,10 +13,10 @@ import typer
 import uvloop
 
 from tarrafa import wiring
+from tarrafa.agent import Agent, CrawlFolder, Ending, Limits, Progress
 from tarrafa.cli.frame import configured, option, switch
 from tarrafa.cli.live import Live, summary
 from tarrafa.configuration import Configuration, require_contact, to_toml
-from tarrafa.crawl import Agent, CrawlFolder, Ending, Limits, Progress
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom
 from tarrafa.schedule import Seeds, join_seeds, read_seeds

@@ -13,18 +13,19 @@ from urllib.parse import quote
 import typer
 
 from tarrafa import wiring
+from tarrafa.agent import CrawlFolder, Limits, checkpoint_of
 from tarrafa.cli.crawl import crawl
 from tarrafa.cli.frame import configured, option, show_json, switch
 from tarrafa.cli.live import summary
 from tarrafa.cli.search import show
+from tarrafa.cli.web import synthetic_web
 from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
-from tarrafa.crawl import CrawlFolder, Limits, checkpoint_of
 from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.lab.web import served_apart
 from tarrafa.schedule import Seeds
 from tarrafa.search import Request, Search
-from tarrafa.simulate.web import served_apart
 
 _SHOWN = 3  # results of each search
 
@@ -54,7 +55,7 @@ def command(
     # The web is on this machine alone and is our own, so nobody needs to be waited for.
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
     configuration = configured(context, {**web, **own})
-    wiring.web(configuration)  # what is wrong with it is told before anything is started
+    synthetic_web(configuration)  # what is wrong with it is told before anything is started
     with tempfile.TemporaryDirectory() as scratch, served_apart(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
         if not as_json:

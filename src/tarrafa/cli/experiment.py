@@ -13,8 +13,8 @@ from rich.table import Table
 
 from tarrafa.cli.frame import configured, console, show_json, switch
 from tarrafa.errors import InputError
-from tarrafa.experiment import Costs, table
-from tarrafa.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
+from tarrafa.lab.experiment import Costs, table
+from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
 
 EXAMPLES = [
     ("tarrafa experiment cost-model", "Table 2 of the VEUNIQ paper, computed from its equations"),
@@ -89,9 +89,9 @@ def uniqueness(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
-    from tarrafa.experiment import papers, plots
-    from tarrafa.experiment.engines import chosen
-    from tarrafa.experiment.uniqueness import Settings, grow
+    from tarrafa.lab.experiment import papers, plots
+    from tarrafa.lab.experiment.engines import chosen
+    from tarrafa.lab.experiment.uniqueness import Settings, grow
     from tarrafa.memory import keep_freed_memory
 
     configured(context, {})
@@ -123,8 +123,8 @@ def _tell(line: str) -> None:
 
 
 def _write_uniqueness(rows: Any, found: Any, place: Path, out: Path) -> None:
-    from tarrafa.experiment import papers, plots
-    from tarrafa.experiment.uniqueness import GROWTH
+    from tarrafa.lab.experiment import papers, plots
+    from tarrafa.lab.experiment.uniqueness import GROWTH
 
     out.mkdir(parents=True, exist_ok=True)
     if (place / GROWTH).resolve() != (out / GROWTH).resolve():
@@ -136,7 +136,7 @@ def _write_uniqueness(rows: Any, found: Any, place: Path, out: Path) -> None:
 
 
 def _marks_table(found: Any) -> Table:
-    from tarrafa.experiment import papers
+    from tarrafa.lab.experiment import papers
 
     title = "A cycle, and a crawl with it, as the repository grows"
     shown = Table(box=None, pad_edge=False, title=title, title_justify="left")
@@ -154,7 +154,7 @@ def parameters(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure what the size of blocks, of batches and the ratio of runs do to the cost of VEUNIQ."""
-    from tarrafa.experiment.parameters import study
+    from tarrafa.lab.experiment.parameters import study
 
     configured(context, {})
     if known < _KNOWN_STUDIED_MIN:
@@ -191,7 +191,7 @@ def crawl(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Crawl a made-up web for long, and compare the rate at the end with the rate at the start."""
-    from tarrafa.experiment import plots, steadiness
+    from tarrafa.lab.experiment import plots, steadiness
 
     configured(context, {})
     if out is not None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from tarrafa.agent import checkpoint_of
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.crawl import checkpoint_of
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
 from tarrafa.keep.export import (

@@ -14,7 +14,7 @@ from tarrafa.configuration.kinds import Duration, Size, Switch
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tarrafa.crawl import CrawlFolder
+    from tarrafa.agent import CrawlFolder
 
 # What the help shows as the value of an option that takes none; typer's own choice is "<bool>".
 NO_VALUE = ""
@@ -75,7 +75,7 @@ def configured(context: typer.Context, flags: Mapping[str, object], own: Path | 
 
 def crawl_of(context: typer.Context, directory: Path) -> "tuple[CrawlFolder, Configuration]":
     """A crawl that is there, and the configuration that it was made with."""
-    from tarrafa.crawl import CrawlFolder  # it brings much with it that other commands do without
+    from tarrafa.agent import CrawlFolder  # it brings much with it that other commands do without
 
     folder = CrawlFolder(directory)
     configuration = configured(context, {}, folder.configuration if folder.configuration.is_file() else None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from tarrafa.crawl import Ending, Progress
+from tarrafa.agent import Ending, Progress
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration, rough_size
 

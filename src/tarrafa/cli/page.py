@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from tarrafa.agent import CrawlFolder, checkpoint_of, host_in, reason_of
 from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.crawl import CrawlFolder, checkpoint_of, host_in, reason_of
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Place, StoredPage, read_page

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from tarrafa.agent import CrawlFolder
 from tarrafa.cli.fetch import parse_url
 from tarrafa.cli.frame import configured, console, show_json, switch
-from tarrafa.crawl import CrawlFolder
 from tarrafa.errors import InputError, WorkError
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from tarrafa.agent import Ending, HostBook, Progress
 from tarrafa.cli.frame import crawl_of, show_json, switch
 from tarrafa.cli.live import line, summary
-from tarrafa.crawl import Ending, HostBook, Progress
 
 EXAMPLES = [
     ("tarrafa status --dir crawl", "how far it is, and whether it runs"),

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from tarrafa import wiring
 from tarrafa.cli.frame import configured, option, switch
-from tarrafa.simulate.web import Server, run_server
+from tarrafa.configuration import Configuration
+from tarrafa.lab.web import Habits, Plan, Server, parse_faults, run_server
 from tarrafa.units import parse_duration
+from tarrafa.wiring import read_text
 
 EXAMPLES = [
     ("tarrafa web", "100 hosts and 5,000 pages, from http://127.0.0.1:8800/ on, until Ctrl-C"),
@@ -50,7 +51,7 @@ def command(
         "web.latency": latency,
     }
     configuration = configured(context, flags)
-    plan, habits = wiring.web(configuration)
+    plan, habits = synthetic_web(configuration)
     seconds = None if time is None else parse_duration(time)
     server = uvloop.run(run_server(plan, habits, _announce_json if as_json else _announce, seconds))
     report = server.journal.report(entries=0)
@@ -86,3 +87,17 @@ def _closing(report: dict[str, Any]) -> str:
         f"{report['too_early']:,} too early, {report['robots_violations']:,} against robots.txt, "
         f"{report['malformed']:,} malformed"
     )
+
+
+def synthetic_web(configuration: Configuration) -> tuple[Plan, Habits]:
+    """Return the synthetic web that the configuration describes, and how to serve it."""
+    section = configuration.web
+    plan = Plan(
+        hosts=section.hosts,
+        pages=section.pages,
+        rng_seed=section.rng_seed,
+        port=section.port,
+        names=section.names,
+        faults=read_text(configuration, "web.faults", parse_faults),
+    )
+    return plan, Habits(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)

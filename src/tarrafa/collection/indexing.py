@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from tarrafa.agent import checkpoint_of
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.collection.anchoring import last_rows, name_of, rows_numbered
 from tarrafa.collection.ranking import ranks_folder, ranks_stamp
-from tarrafa.crawl import checkpoint_of
 from tarrafa.disk import is_held
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tarrafa.crawl import CrawlFolder, checkpoint_of
+from tarrafa.agent import CrawlFolder, checkpoint_of
 from tarrafa.disk import Hold, translated
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarrafa.crawl.hosts import FORMAT
+from tarrafa.agent.hosts import FORMAT
 from tarrafa.database import Database
 from tarrafa.report.spread import Spread
 

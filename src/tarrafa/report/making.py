@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import ranks_folder
-from tarrafa.crawl import CrawlFolder, HostBook
-from tarrafa.crawl.totals import Totals
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, batches
 from tarrafa.rank import Ranks
 from tarrafa.report.copies import Copied

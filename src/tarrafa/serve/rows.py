@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.crawl import checkpoint_of
+from tarrafa.agent import checkpoint_of
 from tarrafa.keep import ARCHIVE_FOLDER
 from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
 from tarrafa.keep.finding import Catalogued, Finder, newest_links

@@ -11,7 +11,7 @@ from urllib.parse import quote_plus, unquote, urlencode
 from jinja2 import PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
-from tarrafa.crawl import Outcome
+from tarrafa.agent import Outcome
 from tarrafa.search import Request
 from tarrafa.serve.languages import LANGUAGES, Words, known_codes
 from tarrafa.serve.wording import SpeakingEnvironment

@@ -1,0 +1,58 @@
+"""What an agent is made of."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from tarrafa.agent.memory import HostMemory
+from tarrafa.agent.reading import Reading
+from tarrafa.agent.robots import Robots
+from tarrafa.agent.rounds import Rounds
+from tarrafa.agent.supply import Supply
+from tarrafa.clock import Clock
+from tarrafa.keep import Archive
+from tarrafa.records import Failure, Headers, Page, Request
+from tarrafa.schedule import Workbench
+
+
+class Web(Protocol):
+    """What brings pages, and knows addresses."""
+
+    @property
+    def asked(self) -> Headers:
+        """What every request carries."""
+        ...
+
+    async def fetch(self, request: Request) -> Page | Failure: ...
+
+    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
+        """Empty where only a proxy knows."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Manners(NamedTuple):
+    """How far an agent goes."""
+
+    in_flight: int = 300  # visits at the same time
+    hosts: int | None = None  # when so many were met, no others are
+    host_pages: int = 100_000
+    own_hosts: frozenset[str] = frozenset()  # by name
+    allow_private: bool = False
+    has_contact: bool = False  # without one, hosts of the public web are left alone
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that the loop owns; the keeper's thread is behind `rounds`."""
+
+    bench: Workbench
+    web: Web
+    robots: Robots
+    reading: Reading
+    archive: Archive
+    rounds: Rounds
+    supply: Supply
+    memory: HostMemory
+    clock: Clock
+    manners: Manners

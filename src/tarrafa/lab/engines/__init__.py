@@ -1,0 +1,65 @@
+"""The uniqueness engines that the papers compare, behind the contract of `verify`.
+
+In: a folder and a name. Out: a `Repository` that keeps the same guarantees as the one of production, at another cost.
+
+    memory        a dictionary, with a journal
+    veuniq        the engine of production
+    veuniq-text   VEUNIQ as printed: blocks of sorted text
+    drum          buckets that are merged with one sorted file (IRLbot)
+    central       one sorted text, rewritten in each cycle
+    files         a file for each host
+    sqlite        a B-tree database (Pinkerton)
+    lmdb          a B-tree in memory-mapped pages
+    rocksdb       a log-structured merge tree
+    mercator-a    a cache of popular URLs before the disk
+    mercator-b    a sorted buffer merged with a sorted file; Polybot too
+
+What they share:
+
+    offers        makes a batch distinct, and tells the four sets apart
+    points        the repository over `pairs` of bytes: memory, sqlite, lmdb, rocksdb, mercator-a
+    subgroups     sorted text: central, veuniq-text, files
+    merging       the repository over a `sorted_file` of fingerprints: drum, mercator-b
+    packing       pieces of files, each with its sum
+    host_list     which hosts are known
+    home          the folder with its manifest
+
+Not done here: finding the best URLs of a block, splitting blocks; only the engine of production is asked for that.
+"""
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from tarrafa.errors import InputError
+from tarrafa.verify.contract import Repository
+
+# Where each engine is; imported when it is opened, because some need packages that others do without.
+ENGINES: dict[str, tuple[str, str]] = {
+    "memory": ("tarrafa.lab.engines.memory", "Memory"),
+    "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
+    "veuniq-text": ("tarrafa.lab.engines.veuniq_text", "VeuniqText"),
+    "drum": ("tarrafa.lab.engines.drum", "DrumRepository"),
+    "central": ("tarrafa.lab.engines.central", "Central"),
+    "files": ("tarrafa.lab.engines.files", "Files"),
+    "sqlite": ("tarrafa.lab.engines.sqlite", "Sqlite"),
+    "lmdb": ("tarrafa.lab.engines.lmdb", "Lmdb"),
+    "rocksdb": ("tarrafa.lab.engines.rocksdb", "Rocksdb"),
+    "mercator-a": ("tarrafa.lab.engines.mercator_a", "MercatorA"),
+    "mercator-b": ("tarrafa.lab.engines.mercator_b", "MercatorB"),
+}
+
+
+def open_repository(name: str, folder: Path) -> Repository:
+    """The repository in a folder, made if there is none."""
+    if name not in ENGINES:
+        near = get_close_matches(name, ENGINES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ENGINES)}"
+        raise InputError(f"unknown engine {name!r}: {hint}")
+    module, kind = ENGINES[name]
+    try:
+        engine = getattr(import_module(module), kind)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{name} needs {error.name}: pip install 'tarrafa[engines]'") from None
+    return cast("Repository", engine(folder))

@@ -1,0 +1,154 @@
+"""A sorted file of keys with values, rewritten in one sequential pass.
+
+The file is a row of parts, each a range of keys and of equal width, and a part is a row of columns: its keys, then each
+of its values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time. The sum
+of each part is known, and compared whenever the part is read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from tarrafa.lab.engines.home import checked, sync_file
+from tarrafa.lab.engines.offers import U64, Bits
+from tarrafa.lab.engines.packing import refuse
+
+Values = tuple[NDArray[np.unsignedinteger], ...]
+# Given what is there and what is offered, what is there then.
+Combine = Callable[[Values, Values], Values]
+
+
+class Layout(NamedTuple):
+    """How many parts, a power of two up to 256; and the kinds of the values."""
+
+    part_bits: int
+    kinds: tuple[np.dtype[np.unsignedinteger], ...]
+
+    def parts_of(self, keys: U64) -> NDArray[np.uint8]:
+        return (keys >> np.uint64(64 - self.part_bits)).astype(np.uint8)
+
+    def row_bytes(self) -> int:
+        return 8 + sum(kind.itemsize for kind in self.kinds)
+
+    def read(self, file: BinaryIO, written: "Written") -> "Part":
+        keys = np.fromfile(file, np.uint64, written.rows)
+        part = Part(keys, tuple(np.fromfile(file, kind, written.rows) for kind in self.kinds))
+        return part if part.written() == written else refuse(file.name)
+
+    def nothing(self) -> Values:
+        return tuple(np.zeros(0, kind) for kind in self.kinds)
+
+
+class Part(NamedTuple):
+    keys: U64
+    values: Values
+
+    def find(self, keys: U64) -> tuple[NDArray[np.intp], Bits]:
+        """Where each key stands or would stand, and whether it does; the keys are sorted."""
+        places = np.searchsorted(self.keys, keys)
+        inside = np.minimum(places, max(len(self.keys) - 1, 0))
+        hit = self.keys[inside] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
+        return places, hit
+
+    def values_at(self, places: NDArray[np.intp], hit: Bits) -> Values:
+        """The values of keys that are there, zero for the others."""
+        found = []
+        for column in self.values:
+            values = np.zeros(len(places), column.dtype)
+            values[hit] = column[places[hit]]
+            found.append(values)
+        return tuple(found)
+
+    def put(self, places: NDArray[np.intp], hit: Bits, keys: U64, values: Values) -> "Part":
+        """Change the values of keys that are there, and insert the others."""
+        for column, new in zip(self.values, values, strict=True):
+            column[places[hit]] = new[hit]
+        at = places[~hit]
+        if not len(at):
+            return self
+        old = np.ones(len(self.keys) + len(at), np.bool_)
+        at = at + np.arange(len(at))
+        old[at] = False
+        columns = zip((self.keys, *self.values), (keys, *values), strict=True)
+        whole = [_woven(old, at, column, new[~hit]) for column, new in columns]
+        return Part(whole[0], tuple(whole[1:]))
+
+    def written(self) -> "Written":
+        total = xxhash.xxh3_64()
+        for column in (self.keys, *self.values):
+            total.update(column.data)
+        return Written(len(self.keys), total.intdigest())
+
+    def write(self, file: BinaryIO) -> "Written":
+        for column in (self.keys, *self.values):
+            column.tofile(file)
+        return self.written()
+
+
+def _woven(
+    old: Bits, at: NDArray[np.intp], column: NDArray[np.unsignedinteger], new: NDArray[np.unsignedinteger]
+) -> NDArray[np.unsignedinteger]:
+    whole = np.empty(len(old), column.dtype)
+    whole[old] = column
+    whole[at] = new
+    return whole
+
+
+class Written(NamedTuple):
+    """A part as the manifest knows it."""
+
+    rows: int
+    sum: int
+
+
+class SortedFile(NamedTuple):
+    path: Path
+    written: list[Written]  # its parts; none if there is no file yet
+
+    def parts(self, layout: Layout) -> Iterator[Part]:
+        """In their order, each read once."""
+        if not self.written:
+            yield from (Part(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
+            return
+        with self._opened(layout) as file:
+            for written in self.written:
+                yield layout.read(file, written)
+
+    def _opened(self, layout: Layout) -> BinaryIO:
+        return checked(self.path, self._offset(layout, len(self.written))).open("rb")
+
+    def _offset(self, layout: Layout, place: int) -> int:
+        """Where a part begins."""
+        return sum(each.rows for each in self.written[:place]) * layout.row_bytes()
+
+    def lookup(self, layout: Layout, keys: U64) -> tuple[Bits, Values]:
+        """Which of these keys are there, and their values; the keys are sorted, and only their parts are read."""
+        hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
+        for part, some in self._parts_of(layout, keys):
+            places, hit = part.find(some)
+            hits.append(hit)
+            values.append(part.values_at(places, hit))
+        return np.concatenate(hits), tuple(np.concatenate(columns) for columns in zip(*values, strict=True))
+
+    def _parts_of(self, layout: Layout, keys: U64) -> Iterator[tuple[Part, U64]]:
+        """The parts to which keys belong, each with these."""
+        edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.written) + 1))
+        if not edges[-1]:
+            return
+        with self._opened(layout) as file:
+            for place in np.flatnonzero(np.diff(edges)).tolist():
+                file.seek(self._offset(layout, place))
+                yield layout.read(file, self.written[place]), keys[edges[place] : edges[place + 1]]
+
+
+def write_sorted(path: Path, parts: Iterable[Part]) -> SortedFile:
+    """A new file of the parts, written as they come."""
+    with path.open("wb") as file:
+        written = [part.write(file) for part in parts]
+        file.flush()
+        sync_file(file.fileno())
+    return SortedFile(path, written)

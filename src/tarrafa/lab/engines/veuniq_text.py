@@ -1,0 +1,144 @@
+"""VEUNIQ as printed (Algorithm 1): N blocks of sorted text by the hash of the host, visited in turn.
+
+A cycle writes the URLs of other blocks behind those that wait for them (TMP), takes in what waits for its own block,
+sorts, merges with the block and rewrites it. Of a file that waits only those bytes count that the manifest counts.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.lab.engines.central import counted
+from tarrafa.lab.engines.home import Home, State, appended
+from tarrafa.lab.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
+from tarrafa.lab.engines.packing import packed, read_pieces, unpacked
+from tarrafa.lab.engines.subgroups import Subgroup, SubgroupFile
+from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.keys import keys_of
+
+BLOCKS = 10
+# A URL that waits, and its visit if it was collected.
+_WAITING = np.dtype(
+    [
+        *(("host", "<u8"), ("fingerprint", "<u8")),
+        *(("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")),
+        *VISIT.descr,
+    ]
+)
+
+
+class _Block(NamedTuple):
+    """A block as the manifest holds it."""
+
+    since: int = 0  # the cycle that last took in what waited; part of the names of its files
+    waiting: int = 0
+    waiting_bytes: int = 0
+    subgroups: list[Subgroup] = []  # noqa: RUF012
+
+
+class VeuniqText:
+    def __init__(self, folder: Path, *, blocks: int = BLOCKS, seed: int | None = None) -> None:
+        """The number of blocks and the seed are those of the first opening."""
+        self._home = Home(folder, seed)
+        stored = self._home.rest.get("blocks", [_Block()] * blocks)
+        self._blocks = [_block_from(*each) for each in stored]
+        with self._home.opening():
+            self._sweep()
+
+    def _sweep(self) -> None:
+        for kind in ("block", "tmp"):
+            named = [self._path(kind, place).name for place in range(len(self._blocks))]
+            self._home.sweep(named, f"{kind}*")
+
+    def _path(self, kind: str, place: int) -> Path:
+        return self._home.folder / f"{kind}{place}-{self._blocks[place].since}"
+
+    def _file(self, place: int) -> SubgroupFile:
+        return SubgroupFile(self._path("block", place), self._blocks[place].subgroups)
+
+    def cycle(self, batch: Batch) -> Cycle:
+        return self._home.cycle(batch, self._cycle)
+
+    def _cycle(self, batch: Batch, state: State) -> Cycle:
+        number, chosen = state.cycle, state.cycle % len(self._blocks)
+        offer = offer_of(batch, state.seed, number)
+        places = _places(offer.hosts, len(self._blocks))
+        after = [self._set_aside(place, offer, places) for place in range(len(self._blocks))]
+        mine = distinct(self._waiting(chosen, offer.take(np.flatnonzero(places == chosen)))).by_url()
+        file, cycle = self._file(chosen).rewrite(self._home.folder / f"block{chosen}-{number}", mine, number)
+        after[chosen] = _Block(number, 0, 0, file.subgroups)
+        self._commit(counted(state, [subgroup for block in after for subgroup in block.subgroups]), after)
+        return cycle._replace(block=chosen, set_aside=int((places != chosen).sum()))
+
+    def _commit(self, state: State, blocks: list[_Block]) -> None:
+        self._home.commit(state, blocks=blocks)
+        self._blocks = blocks
+        self._sweep()
+
+    def _set_aside(self, place: int, offer: Offer, places: NDArray[np.int64]) -> _Block:
+        """The block after its URLs were written behind those that wait for it."""
+        block, theirs = self._blocks[place], offer.take(np.flatnonzero(places == place))
+        if not theirs.urls or place == (self._home.state.cycle + 1) % len(self._blocks):
+            return block
+        size = appended(self._path("tmp", place), block.waiting_bytes, packed(_rows_of(theirs), theirs.urls))
+        return block._replace(waiting=block.waiting + len(theirs.urls), waiting_bytes=size)
+
+    def _waiting(self, place: int, offer: Offer) -> Offer:
+        """What waits for the block, and what is offered now."""
+        bodies = read_pieces(self._path("tmp", place), self._blocks[place].waiting_bytes)
+        parts = [unpacked(body, _WAITING) for body in bodies]
+        rows = np.concatenate([*(part[0] for part in parts), _rows_of(offer)])
+        return _offer_from(rows, [url for urls in (*(part[1] for part in parts), offer.urls) for url in urls])
+
+    def _file_of(self, url: str) -> SubgroupFile | None:
+        if not is_url(url):
+            return None
+        hosts = keys_of([url], self._home.state.seed).hosts
+        return self._file(int(_places(hosts, len(self._blocks))[0]))
+
+    def lookup(self, url: str) -> Known | None:
+        file = self._file_of(url)
+        return file.lookup(url) if file else None
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        file = self._file_of(host + "/")
+        return file.urls_of(host) if file else iter(())
+
+    def counts(self) -> Counts:
+        waiting = sum(block.waiting for block in self._blocks)
+        return self._home.state.counts(self._home.folder, len(self._blocks), waiting)
+
+    def close(self) -> None:
+        self._home.close()
+
+
+def _places(hosts: NDArray[np.uint64], blocks: int) -> NDArray[np.int64]:
+    """The block of each host, as `urls.block_of` gives it."""
+    return (((hosts >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)).astype(np.int64)
+
+
+def _block_from(since: int, waiting: int, waiting_bytes: int, subgroups: list[Any]) -> _Block:
+    return _Block(since, waiting, waiting_bytes, [Subgroup(*each) for each in subgroups])
+
+
+def _rows_of(offer: Offer) -> Rows:
+    rows = np.zeros(len(offer.urls), _WAITING)
+    rows["host"], rows["fingerprint"] = offer.hosts, offer.fingerprints
+    rows["priority"], rows["links"], rows["outside"] = offer.priority, offer.links, offer.outside
+    rows["collected"] = offer.collected()
+    now = np.flatnonzero(offer.collected())
+    for name in VISIT.names or ():
+        rows[name][now] = offer.visits[name][offer.visit[now]]
+    return rows
+
+
+def _offer_from(rows: Rows, urls: list[str]) -> Offer:
+    visits = np.empty(len(rows), VISIT)
+    for name in VISIT.names or ():
+        visits[name] = rows[name]
+    visit = np.where(rows["collected"] != 0, np.arange(len(rows)), -1)
+    hosts, fingerprints = rows["host"].copy(), rows["fingerprint"].copy()
+    return Offer(urls, hosts, fingerprints, rows["priority"], rows["links"], rows["outside"], visit, visits)

@@ -1,0 +1,76 @@
+"""Pictures of experiments, PNG and SVG. Needs matplotlib, from the extra `plots`."""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tarrafa.errors import InputError
+from tarrafa.lab.experiment.papers import MARKS, MILLION, TABLE_3, TABLE_4_3
+from tarrafa.lab.experiment.uniqueness import Curve, Row, curve
+
+KINDS = ("png", "svg")
+_DOTS_PER_INCH = 120
+_GAP_MILLIONS = 2.0  # more than any usual cycle adds
+_COLOURS = {"veuniq": "tab:blue", "drum": "tab:orange"}
+
+
+def check_installed() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("plots need matplotlib: pip install 'tarrafa[plots]'")
+
+
+@contextmanager
+def figure_of(folder: Path, name: str, columns: int) -> Iterator[Any]:
+    """Axes side by side to draw on; written as PNG and as SVG when the block has ended."""
+    check_installed()
+    # A figure of its own, without pyplot: no window system is asked, and nothing is left behind in the process.
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "tarrafa"}):
+        figure = Figure(figsize=(5.5 * columns, 4.5), layout="constrained")
+        yield figure.subplots(1, columns)
+        png, svg = (folder / f"{name}.{kind}" for kind in KINDS)
+        figure.savefig(png, dpi=_DOTS_PER_INCH)
+        figure.savefig(svg, metadata={"Date": None})
+
+
+def draw(rows: list[Row], folder: Path) -> None:
+    """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
+    with figure_of(folder, "growth", columns=2) as (left, right):
+        _draw_ours(left, rows)
+        _draw_beside_papers(right, rows)
+
+
+def _draw_ours(axes: Any, rows: list[Row]) -> None:
+    for engine in dict.fromkeys(row.engine for row in rows):
+        mine = [row for row in rows if row.engine == engine and row.cpu_seconds is not None]
+        millions = [row.known / MILLION for row in mine]
+        axes.plot(millions, [row.cpu_seconds for row in mine], ".", markersize=2, alpha=0.3, color=_COLOURS.get(engine))
+        axes.plot(*_outline(curve(rows, engine, wall=False)), label=engine, color=_COLOURS.get(engine))
+    axes.set(title="Each cycle, and the median of the last ones", ylabel="CPU-seconds", xlabel="known URLs (millions)")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+def _draw_beside_papers(axes: Any, rows: list[Row]) -> None:
+    for engine in dict.fromkeys(row.engine for row in rows):
+        axes.plot(*_outline(curve(rows, engine)), label=engine, color=_COLOURS.get(engine))
+    for engine in TABLE_3:
+        colour = _COLOURS[engine]
+        axes.plot(MARKS, TABLE_3[engine], "--", label=f"{engine}, Table 3", color=colour)
+        axes.plot(MARKS, TABLE_4_3[engine], ":", label=f"{engine}, Table 4.3", color=colour)
+    axes.set(title="Beside the papers", ylabel="seconds", xlabel="known URLs (millions)", yscale="log")
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _outline(median: Curve) -> tuple[list[float], list[float]]:
+    """Of a run in a hurry only where usual cycles ended: between, nothing was measured."""
+    known, seconds = median.known, median.seconds
+    steps = [(after - before) / MILLION for before, after in pairwise(known)]
+    ends = [place for place, step in enumerate(steps) if step > _GAP_MILLIONS]
+    kept = [*ends, len(known) - 1] if ends else range(len(known))
+    return [known[place] / MILLION for place in kept], [seconds[place] for place in kept]

@@ -1,0 +1,130 @@
+"""What was asked, when, by whom; and who misbehaved: the web judges its visitors.
+
+Counts are exact and kept by host; the single requests are kept up to a bound, the oldest go first.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.robots import Robots
+
+# Event loops count in whole milliseconds, and a visitor's timer may end as much before ours.
+GRACE_SECONDS = 0.002
+
+
+class Visit(NamedTuple):
+    """One request. Moments are seconds since the web was opened."""
+
+    at_seconds: float
+    host: str
+    path: str
+    status: int  # 0 where no answer was sent
+    client: str
+    user_agent: str
+    blame: str  # too early, overlapping, robots, malformed; empty for a good request
+
+
+@dataclass(slots=True)
+class Tally:
+    """Requests to one host."""
+
+    requests: int = 0
+    pages: int = 0  # answered with 200
+    too_early: int = 0
+    overlapping: int = 0
+    robots_violations: int = 0
+    malformed: int = 0
+    in_flight: int = 0
+    last_end_seconds: float = float("-inf")
+    retry_seconds: float = float("-inf")  # the host asked to be left alone until here
+
+    def public(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in _PUBLIC}
+
+
+_PUBLIC = ("requests", "pages", "too_early", "overlapping", "robots_violations", "malformed")
+
+
+class Journal:
+    """`begin` when a request has come, `end` when its answer has gone."""
+
+    def __init__(self, robots: Robots, delay_seconds: float = 0.0, size: int = 200_000) -> None:
+        self._robots = robots
+        self._delay_seconds = delay_seconds
+        # Filled by end, emptied by its own bound and by clear.
+        self._visits: deque[Visit] = deque(maxlen=size)
+        self._tallies: dict[str, Tally] = {}
+        self._statuses: Counter[int] = Counter()
+
+    def clear(self) -> None:
+        self._visits.clear()
+        self._tallies.clear()
+        self._statuses.clear()
+
+    def begin(self, host: Host, path: str, user_agent: str, now_seconds: float) -> str:
+        """Count the request; the answer is what it is to blame for."""
+        tally = self._tallies.get(host.origin) or self._tally(host.origin)
+        tally.requests += 1
+        blame = ""
+        if now_seconds < self._welcome_seconds(tally, host, path):
+            tally.too_early += 1
+            blame = "too early"
+        if tally.in_flight and self.delay_of(host):
+            tally.overlapping += 1
+            blame = "overlapping"
+        if not self._robots.allows(host, path, user_agent):
+            tally.robots_violations += 1
+            blame = "robots"
+        tally.in_flight += 1
+        return blame
+
+    def end(self, host: Host, visit: Visit, now_seconds: float, retry_after_seconds: float = 0.0) -> None:
+        tally = self._tallies.get(host.origin) or self._tally(host.origin)
+        tally.in_flight -= tally.in_flight > 0
+        tally.pages += visit.status == 200
+        tally.last_end_seconds = now_seconds
+        if retry_after_seconds:
+            tally.retry_seconds = max(tally.retry_seconds, now_seconds + retry_after_seconds)
+        self._statuses[visit.status] += 1
+        self._visits.append(visit)
+
+    def malformed(self, host: str, visit: Visit) -> None:
+        tally = self._tally(host)
+        tally.requests += 1
+        tally.malformed += 1
+        self._statuses[visit.status] += 1
+        self._visits.append(visit)
+
+    def _welcome_seconds(self, tally: Tally, host: Host, path: str) -> float:
+        """When the next request may come. Who asks for robots.txt need not know yet what delay it names."""
+        delay = self._delay_seconds if path == "/robots.txt" else self.delay_of(host)
+        return max(tally.last_end_seconds + delay, tally.retry_seconds) - GRACE_SECONDS
+
+    def delay_of(self, host: Host) -> float:
+        """The gap that the host wants between an answer's end and the next request, as far as it can be known."""
+        if not host.crawl_delay_seconds or not self._robots.readable(host):
+            return self._delay_seconds
+        return max(self._delay_seconds, host.crawl_delay_seconds)
+
+    def _tally(self, origin: str) -> Tally:
+        tally = self._tallies.get(origin)
+        if tally is None:
+            tally = self._tallies[origin] = Tally()
+        return tally
+
+    def report(self, entries: int | None = None) -> dict[str, Any]:
+        """Totals, counts by host, and the last `entries` requests (all that are kept, if None)."""
+        by_host = {origin: tally.public() for origin, tally in self._tallies.items()}
+        totals = {name: sum(counts[name] for counts in by_host.values()) for name in _PUBLIC}
+        kept = list(self._visits)
+        return {
+            **totals,
+            "hosts": len(by_host),
+            "statuses": {str(status): count for status, count in sorted(self._statuses.items())},
+            "by_host": by_host,
+            "entries": [
+                visit._asdict() for visit in (kept if entries is None else kept[max(0, len(kept) - entries) :])
+            ],
+        }

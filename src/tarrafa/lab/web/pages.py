@@ -1,0 +1,285 @@
+"""The pages of the hosts: their paths and titles, what marks each, when they live and change, which copies which.
+
+The pages of a host form a tree: page 0 is its front page, page p the parent of `branching` others, and every page
+links to its children, so that nothing is out of reach but what is meant to be.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from tarrafa.chance import draws
+from tarrafa.lab.web import changes
+from tarrafa.lab.web.plan import NEIGHBOURS, Geography, Host, power_law
+from tarrafa.lab.web.vocabulary import TOPIC_NAMES, TOPICS
+from tarrafa.lab.web.words import TAIL_SIZE, tail_word
+
+ENTRIES_MAX = 200_000
+# Of a thousand leaves: exact copies up to the first, near copies up to the second, originals from the third on.
+EXACT_COPIES, NEAR_COPIES, SYNDICATED = 20, 40, 900
+LIFE_MS = 180 * changes.DAY_MS
+
+_TITLES = {
+    "pt": (
+        "{a} e {b}: {t}",
+        "{a} de {t} com {b}",
+        "Guia de {a}, {b} e {t}",
+        "{t}: {a} para {b}",
+        "{a}, {b} e mais {t}",
+    ),
+    "en": (
+        "{a} and {b}: {t}",
+        "{a} of {t} with {b}",
+        "A guide to {a}, {b} and {t}",
+        "{t}: {a} for {b}",
+        "Why {a} {t} {b}",
+    ),
+}
+_PATH_AT = len('<a href="')
+_MARKED = 21  # of a hundred pages that have a mark
+_FRONT_MARK = 50  # a front page has no marks
+_NOTHING: dict[int, "Entry"] = {}
+_PLAIN_LETTERS = str.maketrans("áàãâéêíóôõúçÁÀÃÂÉÊÍÓÔÕÚÇ", "aaaaeeiooouc" * 2)
+# Where a page's number stands in its path, by the host's style: after the last of the first, before the second.
+_NUMBER_BETWEEN = (("-", ""), ("-", ".html"), ("-", "/"), ("=", "&ordem=data"))
+
+
+class Entry(NamedTuple):
+    """What is often asked of a page, kept at hand."""
+
+    path: str
+    folder: str  # what the paths of its children begin with
+    title: str
+    topic: str  # of its text: its host's, or at times another
+    item: bytes  # a link to it in the plain form, ready to stand in a page of its host
+    mark: int  # a draw that its marks follow from
+    rate: int  # a draw that its changes follow from
+    kin: int  # a draw that its end, its copies and its originals follow from
+    leaf: bool  # has no children and never will
+    copies: bool  # is to be a copy of another page, if one is found
+    syndicated: bool  # is copied by others; its links are absolute, so that a copy means the same anywhere
+
+    def absolute(self, host: Host) -> bytes:
+        """A link to it, a page of this host, in the absolute form: the plain one with the host before the path."""
+        return host.opening + self.item[_PATH_AT:]
+
+    @property
+    def marked(self) -> bool:
+        return self.mark % 100 < _MARKED
+
+    @property
+    def noindex(self) -> bool:
+        return self.mark % 100 < 3
+
+    @property
+    def nofollow(self) -> bool:
+        return 3 <= self.mark % 100 < 5
+
+    @property
+    def noarchive(self) -> bool:
+        return self.mark % 100 == 5
+
+    @property
+    def says_canonical(self) -> bool:
+        return 6 <= self.mark % 100 < 16
+
+    @property
+    def has_base(self) -> bool:
+        return 16 <= self.mark % 100 < 20
+
+    @property
+    def robots_header(self) -> bool:
+        return self.mark % 100 == 20
+
+
+class Copy(NamedTuple):
+    """Where a copy's text comes from; an exact copy is the same to the byte, a near one differs in a few sentences."""
+
+    host: Host
+    page: int
+    exact: bool
+
+
+class Pages:
+    def __init__(self, geography: Geography) -> None:
+        self.geography = geography
+        self._seed = geography.plan.rng_seed
+        # By host, then by page. Filled by entry, emptied whole when full: everything in it can be worked out again.
+        self._entries: dict[int, dict[int, Entry]] = {}
+        self._entry_count = 0
+
+    def seed(self, host: Host, page: int) -> str:
+        return f"{self._seed}/{host.number}/{page}"
+
+    def entry(self, host: Host, page: int) -> Entry:
+        known = self._entries.get(host.number)
+        if known is None:
+            known = self._entries[host.number] = {}
+        return known.get(page) or self._remember(host, page)
+
+    def entries(self, host: Host, pages: Iterable[int]) -> list[Entry]:
+        """Many entries of one host at once: half of the time of making a page goes here."""
+        known = self._entries.get(host.number, _NOTHING)
+        return [known.get(page) or self.entry(host, page) for page in pages]
+
+    def _remember(self, host: Host, page: int) -> Entry:
+        if self._entry_count >= ENTRIES_MAX:
+            self._entries.clear()
+            self._entry_count = 0
+        entry = self._make(host, page)
+        self._entries.setdefault(host.number, {})[page] = entry
+        self._entry_count += 1
+        return entry
+
+    def _make(self, host: Host, page: int) -> Entry:
+        w = draws(self.seed(host, page), 8)
+        first, second, tail = self._words(host, w)
+        titles = _TITLES[host.language]
+        title = titles[w[2] % len(titles)].format(a=first, b=second, t=tail)
+        title = title[0].upper() + title[1:]
+        path, folder = "/", ""
+        if page:
+            parent = self.entry(host, (page - 1) // host.branching)
+            path, folder = _path(host, page, parent.folder, _slug(w[4], first, tail, page))
+        rate, kin = w[6], w[7]
+        leaf = page * host.branching + 1 >= 2 * host.size and page > 0
+        return Entry(
+            path=path,
+            folder=folder,
+            title=title,
+            topic=host.topic if page == 0 or (rate >> 16) % 5 else TOPIC_NAMES[(rate >> 20) % len(TOPIC_NAMES)],
+            item=anchor(escaped(path), title),
+            mark=w[5] if page else _FRONT_MARK,
+            rate=rate,
+            kin=kin,
+            leaf=leaf,
+            copies=leaf and (kin >> 8) % 1000 < NEAR_COPIES,
+            syndicated=leaf and (kin >> 8) % 1000 >= SYNDICATED,
+        )
+
+    def _words(self, host: Host, w: tuple[int, ...]) -> tuple[str, str, str]:
+        """Two words of the topic and a rare one: the page is called by them."""
+        words = TOPICS[host.topic][host.language]
+        return words[power_law(w[0], len(words))], words[w[1] % len(words)], tail_word(host.language, w[3] % TAIL_SIZE)
+
+    def find(self, host: Host, path: str) -> int | None:
+        """The page at this path, in exactly this form."""
+        if path == "/":
+            return 0
+        before, after = _NUMBER_BETWEEN[host.path_style]
+        digits = path.removesuffix(after).rpartition(before)[2]
+        if not digits.isdecimal() or len(digits) > 10:
+            return None
+        page = int(digits)
+        return page if 0 < page < 2 * host.size and self.entry(host, page).path == path else None
+
+    def dies_ms(self, host: Host, page: int) -> int | None:
+        """When a page vanishes; only those without children do."""
+        entry = self.entry(host, page)
+        if not entry.leaf or entry.kin % 20 >= 3:
+            return None
+        return changes.born_ms(host.size, page) + 1 + ((entry.kin * LIFE_MS) >> 32)
+
+    def alive(self, host: Host, page: int, now_ms: int) -> bool:
+        if now_ms <= 0:
+            return page < host.size
+        dies = self.dies_ms(host, page)
+        return page < changes.size_at(host.size, now_ms) and (dies is None or now_ms < dies)
+
+    def children(self, host: Host, page: int, now_ms: int) -> list[int]:
+        first = page * host.branching + 1
+        if now_ms <= 0:
+            return list(range(first, min(first + host.branching, host.linked_size)))
+        last = min(first + host.branching, changes.size_at(host.size, now_ms))
+        return [c for c in range(first, last) if not self.orphan(host, c) and self.alive(host, c, now_ms)]
+
+    def orphan(self, host: Host, page: int) -> bool:
+        """True for a page that no page links to: only the sitemap knows it."""
+        return host.linked_size <= page < host.size
+
+    def interval_ms(self, host: Host, page: int) -> int | None:
+        return changes.interval_ms(self.entry(host, page).rate)
+
+    def text_changed_ms(self, host: Host, page: int, now_ms: int) -> int:
+        """When the text last changed; 0 for not since the web began. A copy changes with what it copies."""
+        if now_ms <= 0:
+            return 0
+        host, page = self.shown(host, page)
+        changed = changes.last_change(self.seed(host, page), self.interval_ms(host, page), now_ms)
+        return max(changed, changes.born_ms(host.size, page))
+
+    def shown(self, host: Host, page: int) -> tuple[Host, int]:
+        """Whose text a page shows: an exact copy what it copies, any other its own."""
+        source = self.copy_of(host, page)
+        return (source.host, source.page) if source and source.exact else (host, page)
+
+    def changed_ms(self, host: Host, page: int, now_ms: int) -> int:
+        """When anything of the page last changed: its text, or the list of its children."""
+        if now_ms <= 0:
+            return 0
+        moments = self._family_changes(host, page, now_ms)
+        return max(self.text_changed_ms(host, page, now_ms), changes.born_ms(host.size, page), *moments)
+
+    def _family_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+        """When children of the page appeared and vanished, up to now."""
+        first = page * host.branching + 1
+        children = range(first, min(first + host.branching, changes.size_at(host.size, now_ms)))
+        linked = [child for child in children if not self.orphan(host, child)]
+        moments = [changes.born_ms(host.size, child) for child in linked]
+        moments += [self.dies_ms(host, child) or 0 for child in linked]
+        return [moment for moment in moments if moment <= now_ms]
+
+    def all_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+        """Every change of a page after its birth up to now, in order: the last is `changed_ms`."""
+        born = changes.born_ms(host.size, page)
+        own = self.shown(host, page)
+        moments = set(changes.changes_until(self.seed(*own), self.interval_ms(*own), now_ms))
+        moments.update(self._family_changes(host, page, now_ms))
+        return sorted(moment for moment in moments if moment > born)
+
+    def copy_of(self, host: Host, page: int) -> Copy | None:
+        entry = self.entry(host, page)
+        if not entry.copies:
+            return None
+        w = draws(f"{self.seed(host, page)}/copy", 64)
+        for turn in range(0, 64, 2):
+            other = host if w[turn] % 2 else self.geography.neighbourhood(host)[w[turn] % NEIGHBOURS]
+            candidate = w[turn + 1] % other.size
+            alike = other.language == host.language and other.charset == host.charset
+            if alike and self.entry(other, candidate).syndicated and not self.dies_ms(other, candidate):
+                return Copy(other, candidate, exact=(entry.kin >> 8) % 1000 < EXACT_COPIES)
+        return None
+
+
+def anchor(href: str, title: str, attributes: str = "") -> bytes:
+    """A link on a line of its own. The href is escaped before; other signs are, so that any charset will do."""
+    return f'<a href="{href}"{attributes}>{title}</a><br>\n'.encode("ascii", "xmlcharrefreplace")
+
+
+def escaped(href: str) -> str:
+    """An href as it stands in an attribute."""
+    return href.replace("&", "&amp;")
+
+
+def respelt(path: str) -> str:
+    """The path with each letter written as page paths write it: `%61` and `a` are the same letter."""
+    return quote(unquote(path), safe="/?&=~")
+
+
+def _slug(word: int, first: str, second: str, page: int) -> str:
+    if word % 20 == 0:
+        return f"{quote(second)}-{page}"
+    plain = f"{first}-{second}".translate(_PLAIN_LETTERS)
+    return f"~{plain}-{page}" if word % 20 == 1 else f"{plain}-{page}"
+
+
+def _path(host: Host, page: int, parent_folder: str, slug: str) -> tuple[str, str]:
+    """A page's path, and the folder that its children's paths begin with."""
+    folder = f"{parent_folder}/{slug}"
+    if host.path_style == 1:
+        return f"{folder}.html", folder
+    if host.path_style == 2:
+        return f"{folder}/", folder
+    if host.path_style == 3:
+        return f"{parent_folder}/ver?item={page}&ordem=data", folder
+    return folder, folder
