@@ -7,26 +7,31 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tarrafa.records import FailureKind
-from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, TenTimesDelay, Traits
-from tarrafa.schedule.hosts import Host, State
-from tarrafa.schedule.patience import Patience, Reason
-from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, Past, SetAside, Visit
+from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, HostTraits, TenTimesDelay
+from tarrafa.schedule.hosts import HostState, WorkbenchHost
+from tarrafa.schedule.messages import Fate, FollowUp, HostGivenUp, HostHistory, HostSuspended, Visit, VisitResult
+from tarrafa.schedule.retry_policy import HostFailure, RetryPolicy
 from tarrafa.schedule.workbench import Workbench
 
 HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
 ADDRESSES = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
 HOSTS_LIMIT = 3
-PATIENCE = Patience(
-    tries_limit=2, failures_limit=3, asides_limit=2, first_seconds=7.0, ceiling_seconds=100.0, aside_seconds=300.0
+RETRY_POLICY = RetryPolicy(
+    tries_limit=2,
+    failures_limit=3,
+    suspensions_limit=2,
+    first_seconds=7.0,
+    ceiling_seconds=100.0,
+    first_suspension_seconds=300.0,
 )
 FAILING = [FailureKind.NAME, FailureKind.TIMEOUT, FailureKind.REFUSED, FailureKind.RESET, FailureKind.TLS]
-GOOD = [Answer(status, None, took) for status in (200, 404, 500) for took in (0.0, 0.2, 9.0)]
+GOOD = [VisitResult(status, None, took) for status in (200, 404, 500) for took in (0.0, 0.2, 9.0)]
 BAD = [
-    *(Answer(status, None, 0.1, asked) for status in (429, 503) for asked in (0.0, 20.0, 1e9)),
-    *(Answer(0, failure, 30.0) for failure in (*FAILING, FailureKind.HEADER)),
+    *(VisitResult(status, None, 0.1, asked) for status in (429, 503) for asked in (0.0, 20.0, 1e9)),
+    *(VisitResult(0, failure, 30.0) for failure in (*FAILING, FailureKind.HEADER)),
 ]
 TRAITS = st.builds(
-    Traits,
+    HostTraits,
     pages_count=st.sampled_from([0, 1, 50, 10**9]),
     crawl_delay_seconds=st.sampled_from([0.0, 0.0, 12.0, 1e9]),
     is_own=st.booleans(),
@@ -42,7 +47,7 @@ WHICH = st.integers(0, 7)
 SEED = st.integers(0, 2**32)
 
 
-def is_failing(answer: Answer) -> bool:
+def is_failing(answer: VisitResult) -> bool:
     return answer.failure in FAILING or answer.status in (429, 503)
 
 
@@ -59,10 +64,10 @@ class Crawl(RuleBasedStateMachine):
         self.in_flight: dict[str, Visit] = {}
         self.unanswered: list[str] = []  # names that were asked for
         self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
-        self.asides: Counter[str] = Counter()
+        self.suspensions: Counter[str] = Counter()
         self.away: set[str] = set()  # hosts that were handed over, and are held back until their time
         self.url_count = 0
-        # Host and since when it waits: who was visited meanwhile, while its address was due or at its address.
+        # WorkbenchHost and since when it waits: who was visited meanwhile, while its address was due or at its address.
         self.overtaken: dict[tuple[str, float | None], set[str]] = {}
         self.overtaken_at: dict[tuple[str, float | None], set[str]] = {}
 
@@ -74,14 +79,14 @@ class Crawl(RuleBasedStateMachine):
         seed=SEED,
     )
     def begin(
-        self, policy: DelayPolicy, traits: list[Traits], restarted: bool, address_hosts_limit: int, seed: int
+        self, policy: DelayPolicy, traits: list[HostTraits], restarted: bool, address_hosts_limit: int, seed: int
     ) -> None:
         self.delays = Delays(policy, address_seconds=3.0)
         self.traits = dict(zip(HOSTS, traits, strict=True))
         self.restarted_at = self.now if restarted else None
         self.bench = Workbench(
             self.delays,
-            PATIENCE,
+            RETRY_POLICY,
             hosts_limit=HOSTS_LIMIT,
             address_hosts_limit=address_hosts_limit,
             restarted_at=self.restarted_at,
@@ -106,7 +111,7 @@ class Crawl(RuleBasedStateMachine):
             if chance.random() < 0.1:
                 self.leave(chance.choice(HOSTS))
             if chance.random() < 0.2:
-                self.hand_over(set(HOSTS[1:]))
+                self.evict_suspended(set(HOSTS[1:]))
             if not is_still and chance.random() < 0.3:
                 self.time_passes(chance.choice([0.4, 1.0, 5.0, 60.0]))
                 self.time_passes_until_the_next_turn()
@@ -130,10 +135,10 @@ class Crawl(RuleBasedStateMachine):
         if self.is_held_back(host):
             return
         urls = [self.new_url(host) for _ in range(count)]
-        back = self.bench.add(host, urls, self.now, Past(self.asides[host]))
+        back = self.bench.add(host, urls, self.now, HostHistory(self.suspensions[host]))
         assert list(back) == urls[len(urls) - len(back) :]
         self.held[host] += urls[: len(urls) - len(back)]
-        self.bench.describe(host, self.traits[host], self.now)
+        self.bench.update_traits(host, self.traits[host], self.now)
         assert 5 not in self.checks or len(self.held[host]) <= 11
 
     @rule(host=HOST)
@@ -143,7 +148,7 @@ class Crawl(RuleBasedStateMachine):
         url = self.new_url(host)
         if self.bench.add_first(host, url, self.now):
             self.held[host].insert(0, url)
-        self.bench.describe(host, self.traits[host], self.now)
+        self.bench.update_traits(host, self.traits[host], self.now)
         assert 5 not in self.checks or len(self.held[host]) <= 11
 
     def is_held_back(self, host: str) -> bool:
@@ -152,13 +157,13 @@ class Crawl(RuleBasedStateMachine):
         return host in self.away
 
     @rule(which=st.sets(HOST))
-    def hand_over(self, which: set[str]) -> None:
+    def evict_suspended(self, which: set[str]) -> None:
         """Those that may go are held back; room is made only where hosts that are set aside stood in the way."""
         had_room, before = self.bench.has_room(self.now), self.bench.counts(self.now)
-        gone = self.bench.hand_over(self.now, which.__contains__)
+        gone = self.bench.evict_suspended(self.now, which.__contains__)
         assert not gone or not had_room
         assert which >= set(gone)
-        assert self.bench.counts(self.now) == before._replace(set_aside=before.set_aside - len(gone))
+        assert self.bench.counts(self.now) == before._replace(suspended=before.suspended - len(gone))
         assert not any(self.held[host] or host in self.in_flight for host in gone)
         self.away |= set(gone)
 
@@ -168,7 +173,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule()
     def ask_for_a_name(self) -> None:
-        host = self.bench.resolve_next(self.now)
+        host = self.bench.next_unresolved(self.now)
         if host is not None:
             self.unanswered.append(host)
 
@@ -185,7 +190,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(kind=st.sampled_from([FailureKind.NAME, FailureKind.NAME, FailureKind.PRIVATE]))
     def name_has_no_address(self, kind: FailureKind) -> None:
         host = self.unanswered.pop(0)
-        self.told(host, self.bench.unresolved(host, self.now, kind))
+        self.told(host, self.bench.resolve_failed(host, self.now, kind))
 
     @rule(at_most=st.sampled_from([1, len(HOSTS)]))
     def visit(self, at_most: int) -> None:
@@ -200,19 +205,19 @@ class Crawl(RuleBasedStateMachine):
         if visit is not None:
             self.begun(visit, allowed)
 
-    def allowed(self) -> list[Host]:
+    def allowed(self) -> list[WorkbenchHost]:
         """Found by looking at every host. Those whose address is too old are not visited but asked for again."""
         return [
             host
-            for host in self.bench._roster.hosts.values()
-            if host.state is State.WAITING
+            for host in self.bench._hosts.by_name.values()
+            if host.state is HostState.WAITING
             and host.address is not None
             and max(host.ready_at, host.address.ready_at) <= self.latest
             and host.address.name not in {visit.address for visit in self.in_flight.values()}
-            and (host.has_news or host.expires_at > self.latest)
+            and (host.has_fresh_address or host.expires_at > self.latest)
         ]
 
-    def begun(self, visit: Visit, allowed: list[Host]) -> None:
+    def begun(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         host, address = visit.host, visit.address
         if 1 in self.checks:
             assert self.latest >= self.host_free_at.get(host, 0.0)
@@ -222,7 +227,7 @@ class Crawl(RuleBasedStateMachine):
             assert host not in self.in_flight
             assert address not in {other.address for other in self.in_flight.values()}
         if 7 in self.checks:
-            assert visit.tries < PATIENCE.tries_limit
+            assert visit.tries < RETRY_POLICY.tries_limit
         if 8 in self.checks and self.restarted_at is not None:
             full = self.delays.host_seconds(self.traits[host], None)
             assert self.latest >= self.restarted_at + max(3.0, full if host not in self.host_free_at else 0.0)
@@ -231,38 +236,38 @@ class Crawl(RuleBasedStateMachine):
         self.in_flight[host] = visit
         assert self.held[host].pop(0) == visit.url
 
-    def nobody_starves(self, visit: Visit, allowed: list[Host]) -> None:
+    def nobody_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         """Who waits in one place is the same wait; who left and came back, or was made to wait longer, begins anew."""
-        first: dict[str, Host] = {}
+        first: dict[str, WorkbenchHost] = {}
         for host in sorted(allowed, key=lambda host: host.turn_at or 0.0, reverse=True):
             first[host.address.name if host.address else ""] = host
         due = [(host.name, host.turn_at) for address, host in first.items() if address != visit.address]
         self.overtaken = {wait: self.overtaken.get(wait, set()) for wait in due}
-        same = [host for host in self.bench._roster.hosts.values() if self.waits_at(host, visit.address)]
+        same = [host for host in self.bench._hosts.by_name.values() if self.waits_at(host, visit.address)]
         beside = [self.overtaken_at.setdefault((host.name, host.turn_at), set()) for host in same]
         for seen in (*self.overtaken.values(), *beside):
             assert visit.host not in seen
             seen.add(visit.host)
 
-    def waits_at(self, host: Host, address: str) -> bool:
+    def waits_at(self, host: WorkbenchHost, address: str) -> bool:
         is_there = host.address is not None and host.address.name == address
-        return is_there and host.state is State.WAITING and host.ready_at <= self.latest
+        return is_there and host.state is HostState.WAITING and host.ready_at <= self.latest
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, answer=st.sampled_from(GOOD + BAD), crawl_delay_seconds=st.sampled_from([None, None, 45.0]))
-    def end(self, which: int, answer: Answer, crawl_delay_seconds: float | None) -> None:
+    def end(self, which: int, answer: VisitResult, crawl_delay_seconds: float | None) -> None:
         visit = self.landed(which)
         delay = self.delays.host_seconds(self.traits[visit.host], answer.download_seconds)
         self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
         ended = self.bench.ended(visit, self.now, answer)
         if crawl_delay_seconds and delay > 0:
-            self.traits[visit.host] = Traits(crawl_delay_seconds=crawl_delay_seconds)
-            self.bench.describe(visit.host, self.traits[visit.host], self.now)
+            self.traits[visit.host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds)
+            self.bench.update_traits(visit.host, self.traits[visit.host], self.now)
             delay = max(delay, self.delays.host_seconds(self.traits[visit.host], answer.download_seconds))
         wait = max(delay, min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)
         self.host_free_at[visit.host] = self.latest + wait
         if not is_failing(answer):
-            self.asides[visit.host] = 0
+            self.suspensions[visit.host] = 0
             assert ended.fate is Fate.FINAL
         self.told(visit.host, ended, visit)
 
@@ -270,36 +275,36 @@ class Crawl(RuleBasedStateMachine):
     @rule(which=WHICH, again=st.booleans())
     def give_a_visit_up(self, which: int, again: bool) -> None:
         visit = self.landed(which)
-        self.told(visit.host, self.bench.not_made(visit, self.now, again=again), visit)
+        self.told(visit.host, self.bench.skip(visit, self.now, again=again), visit)
 
     def landed(self, which: int) -> Visit:
         return self.in_flight.pop(sorted(self.in_flight)[which % len(self.in_flight)])
 
-    def told(self, host: str, ended: Ended, visit: Visit | None = None) -> None:
+    def told(self, host: str, ended: FollowUp, visit: Visit | None = None) -> None:
         if visit is not None and ended.fate is not Fate.FINAL:
             self.held[host].insert(0, visit.url)
         if ended.urls:
             assert list(ended.urls) == self.held[host]
         if ended.urls or ended.event:
             self.held[host] = []
-        if isinstance(ended.event, SetAside):
+        if isinstance(ended.event, HostSuspended):
             self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
-            self.asides[host] += ended.event.reason is not Reason.CROWDED
-        elif isinstance(ended.event, GivenUp):
-            self.asides[host] = 0
-        assert 7 not in self.checks or self.asides[host] <= PATIENCE.asides_limit
+            self.suspensions[host] += ended.event.reason is not HostFailure.CROWDED
+        elif isinstance(ended.event, HostGivenUp):
+            self.suspensions[host] = 0
+        assert 7 not in self.checks or self.suspensions[host] <= RETRY_POLICY.suspensions_limit
 
     @rule(host=HOST)
     def leave(self, host: str) -> None:
-        assert list(self.bench.leave(host, self.now)) == self.held[host]
+        assert list(self.bench.remove(host, self.now)) == self.held[host]
         self.held[host] = []
-        self.asides[host] = 0
+        self.suspensions[host] = 0
 
     @rule(n=st.integers(0, 4))
     def feed_the_hungry(self, n: int) -> None:
-        hungry = self.bench.hungry(self.now, n)
-        assert len(set(hungry)) == len(hungry) <= n
-        for host in hungry:
+        needs_urls = self.bench.needs_urls(self.now, n)
+        assert len(set(needs_urls)) == len(needs_urls) <= n
+        for host in needs_urls:
             self.add(host, 4)
 
     @precondition(lambda self: hasattr(self, "bench"))
@@ -310,9 +315,9 @@ class Crawl(RuleBasedStateMachine):
         if 6 in self.checks:
             self.bench.check()
             assert sum(counts[1:]) < 2 * HOSTS_LIMIT
-            assert sum(counts[1:]) - counts.set_aside - counts.left <= HOSTS_LIMIT
+            assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT
         if 10 in self.checks:
-            waiting = [host for host in self.bench._roster.hosts.values() if host.state is State.WAITING]
+            waiting = [host for host in self.bench._hosts.by_name.values() if host.state is HostState.WAITING]
             turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
             assert not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
 

@@ -12,22 +12,22 @@ from tarrafa.schedule import (
     DelayPolicy,
     Delays,
     DensityDelay,
-    Patience,
-    Reason,
+    HostFailure,
+    HostTraits,
     Refusal,
+    RetryPolicy,
     TenTimesDelay,
-    Traits,
 )
 from tarrafa.schedule.delays import WAIT_MAX_SECONDS, bounded_wait_seconds
-from tarrafa.schedule.patience import Step
+from tarrafa.schedule.retry_policy import RetryStep
 
 POLICIES: list[DelayPolicy] = [ConstantDelay(), ConstantDelay(0.0), TenTimesDelay(), TenTimesDelay(0.0), DensityDelay()]
 SECONDS = st.one_of(st.none(), st.floats(0.0), st.just(math.nan))
-TRAITS = st.builds(Traits, st.integers(0), st.floats(), st.booleans())
+TRAITS = st.builds(HostTraits, st.integers(0), st.floats(), st.booleans())
 
 
 def test_default_is_five_seconds() -> None:
-    assert Delays().host_seconds(Traits(), 0.3) == 5.0
+    assert Delays().host_seconds(HostTraits(), 0.3) == 5.0
 
 
 def test_ten_times_the_last_download_within_floor_and_ceiling() -> None:
@@ -49,7 +49,7 @@ def test_density_without_a_scale_is_the_longest_delay(pages_max: int) -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @given(traits=TRAITS, download_seconds=SECONDS)
 def test_every_delay_is_bounded_and_a_stranger_rests_a_second(
-    policy: DelayPolicy, traits: Traits, download_seconds: float | None
+    policy: DelayPolicy, traits: HostTraits, download_seconds: float | None
 ) -> None:
     delay = Delays(policy).host_seconds(traits, download_seconds)
     assert (0.0 if traits.is_own else 1.0) <= delay <= WAIT_MAX_SECONDS
@@ -58,20 +58,20 @@ def test_every_delay_is_bounded_and_a_stranger_rests_a_second(
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @given(traits=TRAITS, download_seconds=st.floats(0.0, 1e6))
 def test_delay_after_an_unknown_download_is_the_longest(
-    policy: DelayPolicy, traits: Traits, download_seconds: float
+    policy: DelayPolicy, traits: HostTraits, download_seconds: float
 ) -> None:
     delays = Delays(policy)
     assert delays.host_seconds(traits, download_seconds) <= delays.host_seconds(traits, None)
 
 
 def test_crawl_delay_wins_when_longer_also_for_ones_own_hosts() -> None:
-    assert Delays().host_seconds(Traits(crawl_delay_seconds=20.0, is_own=True), 0.1) == 20.0
-    assert Delays().host_seconds(Traits(crawl_delay_seconds=2.0), 0.1) == 5.0
+    assert Delays().host_seconds(HostTraits(crawl_delay_seconds=20.0, is_own=True), 0.1) == 20.0
+    assert Delays().host_seconds(HostTraits(crawl_delay_seconds=2.0), 0.1) == 5.0
 
 
 def test_less_than_a_second_is_for_ones_own_hosts() -> None:
     delays = Delays(ConstantDelay(0.0))
-    assert (delays.host_seconds(Traits(), 0.1), delays.host_seconds(Traits(is_own=True), 0.1)) == (1.0, 0.0)
+    assert (delays.host_seconds(HostTraits(), 0.1), delays.host_seconds(HostTraits(is_own=True), 0.1)) == (1.0, 0.0)
 
 
 @given(st.floats())
@@ -79,27 +79,27 @@ def test_what_a_host_asks_for_is_bounded(asked_seconds: float) -> None:
     assert 0.0 <= bounded_wait_seconds(asked_seconds) <= WAIT_MAX_SECONDS
 
 
-@given(failures=st.integers(1, 10**9), asides=st.integers(0, 10**9))
-def test_back_off_grows_to_its_ceiling(failures: int, asides: int) -> None:
-    patience = Patience()
-    assert patience.back_off_seconds(failures) <= patience.back_off_seconds(failures + 1) <= patience.ceiling_seconds
-    assert patience.set_aside_seconds(asides) <= patience.set_aside_seconds(asides + 1) <= WAIT_MAX_SECONDS
+@given(failures=st.integers(1, 10**9), suspensions=st.integers(0, 10**9))
+def test_back_off_grows_to_its_ceiling(failures: int, suspensions: int) -> None:
+    policy = RetryPolicy()
+    assert policy.back_off_seconds(failures) <= policy.back_off_seconds(failures + 1) <= policy.ceiling_seconds
+    assert policy.suspension_seconds(suspensions) <= policy.suspension_seconds(suspensions + 1) <= WAIT_MAX_SECONDS
 
 
 @pytest.mark.parametrize(
-    ("reason", "failures", "asides", "wait_seconds", "step"),
+    ("reason", "failures", "suspensions", "wait_seconds", "step"),
     [
-        (Reason.TIMEOUT, 4, 0, 80.0, Step.WAIT),
-        (Reason.TIMEOUT, 5, 0, 160.0, Step.SET_ASIDE),
-        (Reason.BUSY, 1, 0, 601.0, Step.SET_ASIDE),
-        (Reason.TIMEOUT, 5, 3, 160.0, Step.GIVE_UP),
-        (Reason.PRIVATE, 1, 0, 10.0, Step.GIVE_UP),
+        (HostFailure.TIMEOUT, 4, 0, 80.0, RetryStep.WAIT),
+        (HostFailure.TIMEOUT, 5, 0, 160.0, RetryStep.SUSPEND),
+        (HostFailure.BUSY, 1, 0, 601.0, RetryStep.SUSPEND),
+        (HostFailure.TIMEOUT, 5, 3, 160.0, RetryStep.GIVE_UP),
+        (HostFailure.PRIVATE, 1, 0, 10.0, RetryStep.GIVE_UP),
     ],
 )
-def test_steps(reason: Reason, failures: int, asides: int, wait_seconds: float, step: Step) -> None:
-    assert Patience().step(reason, failures, asides, wait_seconds) is step
+def test_steps(reason: HostFailure, failures: int, suspensions: int, wait_seconds: float, step: RetryStep) -> None:
+    assert RetryPolicy().step(reason, failures, suspensions, wait_seconds) is step
 
 
 def test_every_reason_and_refusal_is_explained() -> None:
     text = (Path(__file__).parent.parent / "docs" / "concepts" / "politeness.md").read_text()
-    assert [word.value for word in (*Reason, *Refusal) if f"\n| `{word.value}` |" not in text] == []
+    assert [word.value for word in (*HostFailure, *Refusal) if f"\n| `{word.value}` |" not in text] == []

@@ -3,10 +3,10 @@
 import pytest
 
 from tarrafa.errors import InputError
-from tarrafa.schedule import Bounds, Refusal, Scope, rule_of, scope
+from tarrafa.schedule import Refusal, Scope, UrlBounds, rule_of, scope
 
 SEEDS = ["http://www.example.com.br/start", "https://blog.other.org/", "http://127.0.0.1:8800/"]
-EVERYWHERE = Scope(rule_of("any", ()), Bounds())
+EVERYWHERE = Scope(rule_of("any", ()), UrlBounds())
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ EVERYWHERE = Scope(rule_of("any", ()), Bounds())
     ],
 )
 def test_scope(text: str, inside: list[str], outside: list[str]) -> None:
-    judged = Scope(rule_of(text, SEEDS), Bounds())
+    judged = Scope(rule_of(text, SEEDS), UrlBounds())
     assert [judged.judge(url, 0) for url in inside] == [None] * len(inside)
     assert [judged.judge(url, 0) for url in outside] == [Refusal.OUTSIDE] * len(outside)
 
@@ -63,7 +63,7 @@ def test_path_that_does_not_is_not(path: str) -> None:
 
 def test_scope_forgets_hosts_when_it_knows_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scope, "_CACHE_LIMIT", 3)
-    judged = Scope(rule_of("seeds", SEEDS), Bounds())
+    judged = Scope(rule_of("seeds", SEEDS), UrlBounds())
     for number in range(10):
         assert judged.judge(f"http://h{number}.org/", 0) is Refusal.OUTSIDE
     assert len(judged._hosts) <= 3

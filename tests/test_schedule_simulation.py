@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tarrafa.chance import Chance
-from tarrafa.schedule import Answer, ConstantDelay, Delays, Patience, Visit, Workbench
+from tarrafa.schedule import ConstantDelay, Delays, RetryPolicy, Visit, VisitResult, Workbench
 
 HOSTS = [f"http://h{number}.test" for number in range(200)]
 HOST_SECONDS, ADDRESS_SECONDS = 5.0, 1.0
@@ -34,7 +34,7 @@ class Crawl:
     """As many connections as are wanted; every host has URLs without end; names are asked for again now and then."""
 
     def __init__(self) -> None:
-        self.bench = Workbench(Delays(ConstantDelay(HOST_SECONDS), ADDRESS_SECONDS), Patience())
+        self.bench = Workbench(Delays(ConstantDelay(HOST_SECONDS), ADDRESS_SECONDS), RetryPolicy())
         self.chance = Chance("simulation")
         self.now = 0.0
         self.in_flight: list[tuple[float, str, Stay]] = []  # a heap by when they end
@@ -51,7 +51,7 @@ class Crawl:
         return self.stays
 
     def answer_names(self) -> None:
-        while (host := self.bench.resolve_next(self.now)) is not None:
+        while (host := self.bench.next_unresolved(self.now)) is not None:
             self.bench.resolved(host, [ADDRESS_OF[host]], self.now, self.now + 300.0)
 
     def begin(self, visit: Visit) -> None:
@@ -64,11 +64,11 @@ class Crawl:
         assert turn_at > self.now
         if self.in_flight and self.in_flight[0][0] <= turn_at:
             self.now, _, stay = heappop(self.in_flight)
-            self.bench.ended(stay.visit, self.now, Answer(200, None, stay.end - stay.begin))
+            self.bench.ended(stay.visit, self.now, VisitResult(200, None, stay.end - stay.begin))
             self.stays.append(stay)
         else:
             self.now = turn_at
-        for host in self.bench.hungry(self.now, len(HOSTS)):
+        for host in self.bench.needs_urls(self.now, len(HOSTS)):
             self.bench.add(host, [f"{host}/"] * 7, self.now)
 
 

@@ -3,21 +3,30 @@
 import pytest
 
 from tarrafa.records import FailureKind
-from tarrafa.schedule.delays import ConstantDelay, Delays, TenTimesDelay, Traits
-from tarrafa.schedule.patience import Patience, Reason
-from tarrafa.schedule.visits import Answer, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
+from tarrafa.schedule.delays import ConstantDelay, Delays, HostTraits, TenTimesDelay
+from tarrafa.schedule.messages import (
+    BackOff,
+    Fate,
+    FollowUp,
+    HostGivenUp,
+    HostHistory,
+    HostSuspended,
+    Visit,
+    VisitResult,
+)
+from tarrafa.schedule.retry_policy import HostFailure, RetryPolicy
 from tarrafa.schedule.workbench import Workbench
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
-OK = Answer(200, None, 0.1)
-TIMEOUT = Answer(0, FailureKind.TIMEOUT, 30.0)
+OK = VisitResult(200, None, 0.1)
+TIMEOUT = VisitResult(0, FailureKind.TIMEOUT, 30.0)
 FOREVER = 1e9
 
 
 def workbench(hosts_limit: int = 100, address_hosts_limit: int = 100) -> Workbench:
     return Workbench(
         Delays(ConstantDelay(5.0), address_seconds=1.0),
-        Patience(),
+        RetryPolicy(),
         hosts_limit=hosts_limit,
         address_hosts_limit=address_hosts_limit,
     )
@@ -28,8 +37,8 @@ def urls(host: str, count: int = 3) -> list[str]:
 
 
 def settle(bench: Workbench, now: float = 0.0, **addresses: str) -> None:
-    """Answer every name: `a="192.0.2.1"` for http://a.test; the others have an address each."""
-    while (host := bench.resolve_next(now)) is not None:
+    """VisitResult every name: `a="192.0.2.1"` for http://a.test; the others have an address each."""
+    while (host := bench.next_unresolved(now)) is not None:
         letter = host[len("http://")]
         bench.resolved(host, [addresses.get(letter, f"address of {letter}")], now, FOREVER)
 
@@ -48,7 +57,7 @@ def visited(bench: Workbench, now: float) -> Visit:
     return visit
 
 
-def fail(bench: Workbench, now: float, answer: Answer = TIMEOUT) -> Ended:
+def fail(bench: Workbench, now: float, answer: VisitResult = TIMEOUT) -> FollowUp:
     """The next visit at or after `now`, which fails; names are answered on the way."""
     settle(bench, now)
     while (visit := bench.next(now)) is None:
@@ -95,14 +104,14 @@ def test_new_host_is_refused_when_the_workbench_is_full() -> None:
     assert bench.add(A, urls(A), 0.0) == ()
     assert bench.add(B, urls(B), 0.0) == tuple(urls(B))
     assert not bench.add_first(B, f"{B}/robots.txt", 0.0)
-    assert bench.leave(A, 0.0) == tuple(urls(A))
+    assert bench.remove(A, 0.0) == tuple(urls(A))
     assert bench.add(B, urls(B), 0.0) == ()
 
 
 def test_host_that_leaves_and_comes_back_has_not_escaped_its_delay() -> None:
     bench = with_hosts(A)
     visit = visited(bench, 0.0)
-    assert bench.leave(A, 0.0) == (f"{A}/1", f"{A}/2")
+    assert bench.remove(A, 0.0) == (f"{A}/1", f"{A}/2")
     bench.ended(visit, 10.0, OK)
     assert bench.counts(10.0).left == 1
     bench.add(A, urls(A), 11.0)
@@ -114,8 +123,8 @@ def test_host_that_leaves_and_comes_back_has_not_escaped_its_delay() -> None:
 def test_host_that_left_is_forgotten_when_its_delay_has_passed() -> None:
     bench = with_hosts(A)
     bench.ended(visited(bench, 0.0), 0.0, OK)
-    bench.leave(A, 0.0)
-    assert bench.hungry(5.0, 10) == ()
+    bench.remove(A, 0.0)
+    assert bench.needs_urls(5.0, 10) == ()
     assert sum(bench.counts(5.0)[1:]) == 0
 
 
@@ -124,7 +133,7 @@ def test_hosts_that_come_and_go_without_a_visit_leave_nothing_behind() -> None:
     for number in range(1_000):
         bench.add(f"http://{number}.test", [f"http://{number}.test/"], 0.0)
         settle(bench)
-        bench.leave(f"http://{number}.test", 0.0)
+        bench.remove(f"http://{number}.test", 0.0)
         bench.check()
 
 
@@ -132,17 +141,17 @@ def test_crawl_delay_that_becomes_known_counts_from_the_last_answer() -> None:
     """robots.txt is the first visit; what it says is known only after that visit has ended."""
     bench = with_hosts(A)
     bench.ended(visited(bench, 0.0), 10.0, OK)
-    bench.describe(A, Traits(crawl_delay_seconds=30.0), 10.5)
+    bench.update_traits(A, HostTraits(crawl_delay_seconds=30.0), 10.5)
     assert bench.next(39.9) is None
     assert bench.next(40.0) is not None
 
 
 def test_visit_that_was_not_made_begins_no_delay() -> None:
     bench = with_hosts(A)
-    assert bench.not_made(visited(bench, 0.0), 0.0, again=False) == Ended(Fate.FINAL)
+    assert bench.skip(visited(bench, 0.0), 0.0, again=False) == FollowUp(Fate.FINAL)
     visit = visited(bench, 0.0)
     assert visit.url == f"{A}/1"
-    assert bench.not_made(visit, 0.0, again=True) == Ended(Fate.AGAIN)
+    assert bench.skip(visit, 0.0, again=True) == FollowUp(Fate.AGAIN)
     assert visited(bench, 0.0).url == f"{A}/1"
 
 
@@ -160,10 +169,10 @@ def test_hungry_host_is_named_once_before_it_runs_dry_and_again_when_it_has() ->
     settle(bench)
     for number in range(5):
         visit = visited(bench, 10.0 * number)
-        assert bench.hungry(10.0 * number, 5) == ((A,) if number else ())
+        assert bench.needs_urls(10.0 * number, 5) == ((A,) if number else ())
         bench.ended(visit, 10.0 * number, OK)
-    assert bench.hungry(40.0, 5) == (A,)
-    assert bench.hungry(40.0, 5) == ()
+    assert bench.needs_urls(40.0, 5) == (A,)
+    assert bench.needs_urls(40.0, 5) == ()
     assert bench.counts(40.0).idle == 1
 
 
@@ -171,13 +180,13 @@ def test_hungry_host_is_named_once_before_it_runs_dry_and_again_when_it_has() ->
 def test_after_a_restart_host_and_address_wait_their_full_delay(
     delay: float, address_delay: float, full: float
 ) -> None:
-    bench = with_hosts(A, bench=Workbench(Delays(ConstantDelay(delay), address_delay), Patience(), restarted_at=0.0))
+    bench = with_hosts(A, bench=Workbench(Delays(ConstantDelay(delay), address_delay), RetryPolicy(), restarted_at=0.0))
     assert bench.next(full - 0.1) is None
     assert bench.next(full) is not None
 
 
 def test_after_a_restart_the_longest_delay_counts_when_the_last_download_is_not_known() -> None:
-    bench = with_hosts(A, bench=Workbench(Delays(TenTimesDelay(1.0, 60.0)), Patience(), restarted_at=0.0))
+    bench = with_hosts(A, bench=Workbench(Delays(TenTimesDelay(1.0, 60.0)), RetryPolicy(), restarted_at=0.0))
     assert bench.next(59.9) is None
     assert bench.next(60.0) is not None
 
@@ -185,19 +194,19 @@ def test_after_a_restart_the_longest_delay_counts_when_the_last_download_is_not_
 def test_address_that_was_asked_for_counts_for_one_turn_however_long_that_took() -> None:
     bench = workbench()
     bench.add(A, urls(A), 0.0)
-    assert bench.resolve_next(0.0) == A
+    assert bench.next_unresolved(0.0) == A
     bench.resolved(A, ["192.0.2.1"], 0.0, expires_at=1.0)
     bench.ended(visited(bench, 50.0), 50.0, OK)
-    assert (bench.next(55.0), bench.resolve_next(55.0)) == (None, A)
+    assert (bench.next(55.0), bench.next_unresolved(55.0)) == (None, A)
 
 
 def test_late_answer_for_a_host_that_has_left_changes_nothing() -> None:
     bench = workbench()
     bench.add(A, urls(A), 0.0)
-    assert bench.resolve_next(0.0) == A
-    bench.leave(A, 0.0)
-    assert bench.resolved(A, ["192.0.2.1"], 0.0, FOREVER) == Ended()
-    assert bench.unresolved(A, 0.0, FailureKind.NAME) == Ended()
+    assert bench.next_unresolved(0.0) == A
+    bench.remove(A, 0.0)
+    assert bench.resolved(A, ["192.0.2.1"], 0.0, FOREVER) == FollowUp()
+    assert bench.resolve_failed(A, 0.0, FailureKind.NAME) == FollowUp()
     assert bench.next(0.0) is None
 
 
@@ -205,11 +214,11 @@ def test_host_of_a_crowded_address_is_put_off_with_its_urls_handed_back() -> Non
     bench = workbench(address_hosts_limit=1)
     bench.add(A, urls(A), 0.0)
     bench.add(B, urls(B), 0.0)
-    assert bench.resolve_next(0.0) == A
+    assert bench.next_unresolved(0.0) == A
     bench.resolved(A, ["192.0.2.1"], 0.0, FOREVER)
     told = bench.resolved(B, ["192.0.2.1"], 0.0, FOREVER)
-    assert told == Ended(Fate.FINAL, tuple(urls(B)), SetAside(B, Reason.CROWDED, 600.0))
-    assert bench.hungry(600.0, 5) == (A, B)
+    assert told == FollowUp(Fate.FINAL, tuple(urls(B)), HostSuspended(B, HostFailure.CROWDED, 600.0))
+    assert bench.needs_urls(600.0, 5) == (A, B)
 
 
 def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again() -> None:
@@ -218,8 +227,8 @@ def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again()
     for tries, wait in enumerate((10.0, 20.0)):
         visit = visited(bench, now)
         assert (visit.url, visit.tries) == (f"{A}/0", tries)
-        assert bench.ended(visit, now, TIMEOUT) == Ended(Fate.AGAIN, rest=Rest(now + wait, tries + 1))
-        assert (bench.next(now + wait - 0.1), bench.resolve_next(now + wait - 0.1)) == (None, None)
+        assert bench.ended(visit, now, TIMEOUT) == FollowUp(Fate.AGAIN, back_off=BackOff(now + wait, tries + 1))
+        assert (bench.next(now + wait - 0.1), bench.next_unresolved(now + wait - 0.1)) == (None, None)
         now += wait
         assert bench.next(now) is None  # its address is to be asked for again first
         settle(bench, now)
@@ -228,8 +237,8 @@ def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again()
 def test_url_that_failed_too_often_is_final_and_the_next_one_is_tried() -> None:
     bench = with_hosts(A)
     assert [fail(bench, 0.0).fate for _ in range(3)] == [Fate.AGAIN, Fate.AGAIN, Fate.FINAL]
-    assert fail(bench, 0.0, OK) == Ended(Fate.FINAL)
-    assert bench.leave(A, 1e6) == (f"{A}/2",)
+    assert fail(bench, 0.0, OK) == FollowUp(Fate.FINAL)
+    assert bench.remove(A, 1e6) == (f"{A}/2",)
 
 
 def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_given_up() -> None:
@@ -237,34 +246,36 @@ def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_gi
     for _ in range(4):
         assert fail(bench, 0.0).event is None
     ended, hours = fail(bench, 0.0), []
-    while isinstance(ended.event, SetAside):
-        assert ended.event.reason is Reason.TIMEOUT
+    while isinstance(ended.event, HostSuspended):
+        assert ended.event.reason is HostFailure.TIMEOUT
         hours.append((ended.event.until - bench._now) / 3_600.0)
         assert bench.add(A, urls(A), ended.event.until - 1.0) == tuple(urls(A))
-        assert bench.hungry(ended.event.until, 5) == (A,)
+        assert bench.needs_urls(ended.event.until, 5) == (A,)
         assert bench.add(A, urls(A), ended.event.until) == ()
         ended = fail(bench, ended.event.until)
     assert hours == [1.0, 4.0, 16.0]
-    assert ended == Ended(Fate.RETURNED, tuple(urls(A)), GivenUp(A, Reason.TIMEOUT))
+    assert ended == FollowUp(Fate.RETURNED, tuple(urls(A)), HostGivenUp(A, HostFailure.TIMEOUT))
 
 
 def test_host_with_a_past_waits_until_then_and_its_failures_go_on_counting() -> None:
     bench = workbench()
-    bench.add(A, urls(A), 0.0, Past(failures=2, until=30.0))
+    bench.add(A, urls(A), 0.0, HostHistory(failures=2, until=30.0))
     settle(bench, 0.0)
     assert bench.next(29.9) is None
-    assert bench.ended(visited(bench, 30.0), 30.0, TIMEOUT).rest == Rest(30.0 + 40.0, 3)
+    assert bench.ended(visited(bench, 30.0), 30.0, TIMEOUT).back_off == BackOff(30.0 + 40.0, 3)
 
 
 def test_past_of_a_host_that_is_known_here_changes_nothing() -> None:
     bench = with_hosts(A)
-    bench.add(A, [f"{A}/more"], 0.0, Past(asides=3, failures=4, until=1e6))
-    assert bench.ended(visited(bench, 0.0), 0.0, TIMEOUT).rest == Rest(10.0, 1)
+    bench.add(A, [f"{A}/more"], 0.0, HostHistory(suspensions=3, failures=4, until=1e6))
+    assert bench.ended(visited(bench, 0.0), 0.0, TIMEOUT).back_off == BackOff(10.0, 1)
 
 
 def test_host_that_asks_for_time_with_a_good_answer_gets_it() -> None:
     bench = with_hosts(A)
-    assert bench.ended(visited(bench, 0.0), 0.0, Answer(200, None, 0.1, 60.0)) == Ended(rest=Rest(60.0, 0))
+    assert bench.ended(visited(bench, 0.0), 0.0, VisitResult(200, None, 0.1, 60.0)) == FollowUp(
+        back_off=BackOff(60.0, 0)
+    )
     assert bench.next(59.9) is None
 
 
@@ -279,7 +290,7 @@ def test_after_a_failure_another_address_of_the_host_is_tried() -> None:
     seen = []
     for now in (0.0, 100.0, 200.0):
         bench.next(now)
-        assert bench.resolve_next(now) == A
+        assert bench.next_unresolved(now) == A
         bench.resolved(A, ["192.0.2.1", "192.0.2.2"], now, FOREVER)
         visit = visited(bench, now)
         seen.append(visit.address)
@@ -290,53 +301,53 @@ def test_after_a_failure_another_address_of_the_host_is_tried() -> None:
 @pytest.mark.parametrize(("asked", "waited"), [(60.0, 60.0), (1.0, 10.0), (-5.0, 10.0), (float("nan"), 10.0)])
 def test_retry_after_wins_when_it_is_longer(asked: float, waited: float) -> None:
     bench = with_hosts(A)
-    bench.ended(visited(bench, 0.0), 0.0, Answer(429, None, 0.1, asked))
+    bench.ended(visited(bench, 0.0), 0.0, VisitResult(429, None, 0.1, asked))
     assert bench.next(waited - 0.1) is None
     assert bench.next(waited) is not None
 
 
 def test_long_retry_after_is_spent_set_aside_and_is_at_most_a_day() -> None:
     bench = with_hosts(A)
-    ended = bench.ended(visited(bench, 0.0), 0.0, Answer(503, None, 0.1, 1e12))
-    assert ended == Ended(Fate.RETURNED, tuple(urls(A)), SetAside(A, Reason.BUSY, 86_400.0))
+    ended = bench.ended(visited(bench, 0.0), 0.0, VisitResult(503, None, 0.1, 1e12))
+    assert ended == FollowUp(Fate.RETURNED, tuple(urls(A)), HostSuspended(A, HostFailure.BUSY, 86_400.0))
 
 
 def test_name_without_address_backs_off_and_a_private_one_is_given_up_at_once() -> None:
     bench = workbench()
     bench.add(A, urls(A), 0.0)
     bench.add(B, urls(B), 0.0)
-    assert (bench.resolve_next(0.0), bench.resolve_next(0.0)) == (A, B)
-    assert bench.unresolved(A, 0.0, FailureKind.NAME) == Ended()
-    assert bench.unresolved(B, 0.0, FailureKind.PRIVATE).event == GivenUp(B, Reason.PRIVATE)
-    assert bench.resolve_next(9.9) is None
-    assert bench.resolve_next(10.0) == A
+    assert (bench.next_unresolved(0.0), bench.next_unresolved(0.0)) == (A, B)
+    assert bench.resolve_failed(A, 0.0, FailureKind.NAME) == FollowUp()
+    assert bench.resolve_failed(B, 0.0, FailureKind.PRIVATE).event == HostGivenUp(B, HostFailure.PRIVATE)
+    assert bench.next_unresolved(9.9) is None
+    assert bench.next_unresolved(10.0) == A
 
 
 @pytest.mark.parametrize("kind", [FailureKind.HEADER, FailureKind.ANSWER, FailureKind.URL, FailureKind.OTHER])
 def test_failure_that_is_the_urls_own_is_final_and_the_host_goes_on(kind: FailureKind) -> None:
     bench = with_hosts(A)
-    assert bench.ended(visited(bench, 0.0), 0.0, Answer(0, kind, 0.1)) == Ended(Fate.FINAL)
+    assert bench.ended(visited(bench, 0.0), 0.0, VisitResult(0, kind, 0.1)) == FollowUp(Fate.FINAL)
     assert visited(bench, 5.0).url == f"{A}/1"
 
 
-def set_aside(bench: Workbench, host: str, now: float) -> float:
+def suspended(bench: Workbench, host: str, now: float) -> float:
     """Until when."""
     bench.add(host, urls(host), now)
     settle(bench, now)
-    event = bench.ended(visited(bench, now), now, Answer(503, None, 0.1, 50_000.0)).event
-    assert isinstance(event, SetAside)
+    event = bench.ended(visited(bench, now), now, VisitResult(503, None, 0.1, 50_000.0)).event
+    assert isinstance(event, HostSuspended)
     return event.until
 
 
 def test_hosts_that_are_set_aside_are_handed_over_when_nobody_new_could_come() -> None:
     bench = workbench(hosts_limit=2)
-    set_aside(bench, A, 0.0)
-    assert bench.hand_over(10.0, lambda _: True) == ()  # there is room
-    until = set_aside(bench, B, 10.0)
+    suspended(bench, A, 0.0)
+    assert bench.evict_suspended(10.0, lambda _: True) == ()  # there is room
+    until = suspended(bench, B, 10.0)
     assert not bench.has_room(20.0)
-    assert bench.hand_over(20.0, lambda name: name != B) == ()
-    assert bench.hand_over(20.0, lambda _: True) == (B,)  # it has longest to wait
-    assert bench.counts(20.0).set_aside == 1
+    assert bench.evict_suspended(20.0, lambda name: name != B) == ()
+    assert bench.evict_suspended(20.0, lambda _: True) == (B,)  # it has longest to wait
+    assert bench.counts(20.0).suspended == 1
     assert bench.add(C, urls(C), 20.0) == ()
     assert until == 50_010.0
     assert bench.add(A, urls(A), 49_999.0) == tuple(urls(A))  # it is still remembered here
@@ -345,13 +356,13 @@ def test_hosts_that_are_set_aside_are_handed_over_when_nobody_new_could_come() -
 
 def test_address_is_left_alone_also_when_its_host_could_be_handed_over() -> None:
     bench = workbench(hosts_limit=1)
-    set_aside(bench, A, 0.0)
-    assert bench.hand_over(0.9, lambda _: True) == ()
-    assert bench.hand_over(1.0, lambda _: True) == (A,)
+    suspended(bench, A, 0.0)
+    assert bench.evict_suspended(0.9, lambda _: True) == ()
+    assert bench.evict_suspended(1.0, lambda _: True) == (A,)
 
 
 def test_host_that_was_handed_over_is_given_up_in_the_end() -> None:
     bench = workbench()
-    bench.add(A, urls(A), 0.0, Past(asides=3))
+    bench.add(A, urls(A), 0.0, HostHistory(suspensions=3))
     ended = [fail(bench, 0.0) for _ in range(5)]
-    assert ended[-1].event == GivenUp(A, Reason.TIMEOUT)
+    assert ended[-1].event == HostGivenUp(A, HostFailure.TIMEOUT)

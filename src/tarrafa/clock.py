@@ -8,7 +8,14 @@ import asyncio
 import heapq
 import itertools
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Instant(NamedTuple):
+    """One moment by both clocks."""
+
+    monotonic: float  # for durations and delays
+    wall: float  # seconds since the Unix epoch
 
 
 class Clock(Protocol):
@@ -20,6 +27,8 @@ class Clock(Protocol):
         """Seconds since some moment; never goes back. For durations and delays."""
         ...
 
+    def instant(self) -> Instant: ...
+
     async def sleep(self, seconds: float) -> None: ...
 
 
@@ -27,6 +36,9 @@ class SystemClock:
     # The functions themselves: they are asked a dozen times for each page.
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
+
+    def instant(self) -> Instant:
+        return Instant(time.monotonic(), time.time())
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -46,6 +58,9 @@ class VirtualClock:
 
     def monotonic(self) -> float:
         return self._now
+
+    def instant(self) -> Instant:
+        return Instant(self._now, self._now)
 
     async def sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

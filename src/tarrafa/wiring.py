@@ -29,7 +29,7 @@ from tarrafa.keep import Habits as ArchiveHabits
 from tarrafa.keep import open_archive
 from tarrafa.obey import RobotsStore, product_token
 from tarrafa.schedule import (
-    Bounds,
+    UrlBounds,
     ConstantDelay,
     DelayPolicy,
     Delays,
@@ -37,7 +37,7 @@ from tarrafa.schedule import (
     Fifo,
     Level,
     Order,
-    Patience,
+    RetryPolicy,
     Scope,
     TenTimesDelay,
     Workbench,
@@ -102,7 +102,7 @@ def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
     """Without a contact, hosts of the public web are outside of every scope."""
     section = configuration.crawl
     rule = read_text(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
-    bounds = Bounds(section.url_chars, section.depth, section.repeated_segments)
+    bounds = UrlBounds(section.url_chars, section.depth, section.repeated_segments)
     if contact(section.user_agent) is not None:
         return Scope(rule, bounds)
     return Scope(lambda name: not is_public_name(name) and rule(name), bounds)
@@ -110,17 +110,17 @@ def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
 
 def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) -> Workbench:
     section = configuration.politeness
-    patience = Patience(
+    retry_policy = RetryPolicy(
         tries_limit=section.tries,
         failures_limit=section.failures,
-        asides_limit=section.asides,
+        suspensions_limit=section.suspensions,
         first_seconds=section.back_off_seconds,
         ceiling_seconds=section.back_off_ceiling_seconds,
-        aside_seconds=section.aside_seconds,
+        first_suspension_seconds=section.first_suspension_seconds,
     )
     delays = Delays(_policy(section), section.address_delay_seconds)
     restarted_at = clock.monotonic() if is_restarted else None
-    return Workbench(delays, patience, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
+    return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
 
 
 def _policy(section: Politeness) -> DelayPolicy:

@@ -1,62 +1,70 @@
-"""The crawl: one agent that joins the rooms and keeps what they find.
+"""The agent: one process that joins the rooms into a crawl.
 
 In: seeds, and a folder. Out: the folder, with archive, documents, links and repository. The life of a URL here:
 
-1. A seed, or a link of a page, that the scope allows is gathered. `gathering` holds what came since the last
-   checkpoint.
-2. A checkpoint (`keeper`) makes all that was gathered durable in one step: pages, documents, links, what hosts were
-   like, and a batch of URLs.
-3. A cycle of the repository verifies the batches. What is fresh is scheduled there, and `supply` takes as much of it
-   into memory as the workbench can use soon.
-4. The workbench names the visit whose turn it is. `robots` asks for robots.txt first where that is not known, and
-   refuses what is not allowed, with a reason that is stored.
-5. The page is fetched and read (`reading`), then appended to the archive and gathered (`landing`), both before anything
-   else happens; all of it together with others that came at the same time. A large page is read in another process,
-   and what a long sitemap lists is judged some at a time.
+1. A seed, or a link of a page, is judged by the scope (`discovery`) and added to `unsaved`: all that was found since the
+   last checkpoint.
+2. A checkpoint (`checkpoints`, `store`) makes all of it durable in one step: pages, documents, links, what changed about
+   hosts (`host_table`, `host_database`), and a batch of URLs (`url_batches`).
+3. A cycle of the repository verifies the batches and schedules what is fresh. The `frontier` takes as many URLs into
+   memory as the workbench can use soon.
+4. The workbench names the next visit. `visits` requests robots.txt first if it is not known (`robots_cache`), ends what
+   is disallowed, and instructs the `loop` to fetch the rest.
+5. `ingest` decodes and parses the page (`page_reader`), in micro-batches or, if it is expensive, in another process
+   (`extract_pool`). In one step it ends the visit, appends the page to the archive, and adds its links to `unsaved`.
 
-Two threads: the loop owns workbench, transport, robots, archive and what is being gathered; the keeper owns documents,
-links, batches, hosts on disk and the repository. The loop hands over a whole `Gathering` and goes on with a new one, so
-fetching waits for the disk only when the keeper falls far behind, and at the end of each file of the archive.
+`brain` assembles what decides: host table, workbench, frontier, visits. It is pure: events and the time in,
+instructions out. So a test runs a whole crawl on virtual time, without sockets, files or threads.
 
-Whatever moment the process is killed, the archive is the journal: pages after the last checkpoint are read back from
-there and gathered again, instead of being fetched again. Recovery is the normal start.
+Two threads. The event loop owns the brain, the transport, the archive and `unsaved`. The checkpoint thread owns
+documents, links, batches, the host database and the repository. A checkpoint takes the whole `Unsaved`, and the loop
+goes on with a new one, so fetching waits for the disk only when checkpoints fall far behind.
+
+The archive is the journal. After a kill, pages after the last checkpoint are read back from it instead of being fetched
+again. Recovery is the normal start.
 
 Not done here: choosing between agents (there is one), visiting pages again, indexing.
 """
 
+from tarrafa.agent.brain import Brain, Policies, make_brain
+from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.folder import AGENT, CrawlFolder
-from tarrafa.agent.hosts import Host, HostBook, checkpoint_of, host_in
-from tarrafa.agent.keeper import Keeper
-from tarrafa.agent.loop import Agent, Limits
-from tarrafa.agent.memory import HostMemory
+from tarrafa.agent.frontier import CrawlLimits
+from tarrafa.agent.host_database import Checkpoint, FileHostJournal, HostDatabase, checkpoint_of, host_in
+from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable
+from tarrafa.agent.ingest import Ingest
+from tarrafa.agent.loop import Agent, RunLimits
 from tarrafa.agent.outcomes import Outcome, reason_of
-from tarrafa.agent.parts import Manners, Parts, Web
+from tarrafa.agent.page_reader import PageReader
 from tarrafa.agent.progress import Ending, Progress
-from tarrafa.agent.reading import Reading
-from tarrafa.agent.robots import Robots
-from tarrafa.agent.rounds import Rounds
-from tarrafa.agent.supply import Supply
+from tarrafa.agent.store import Store
+from tarrafa.agent.unsaved import Totals
 
 __all__ = [
     "AGENT",
     "Agent",
+    "Brain",
+    "Checkpoint",
+    "Checkpoints",
     "CrawlFolder",
+    "CrawlLimits",
     "Ending",
-    "Host",
-    "HostBook",
-    "HostMemory",
-    "Keeper",
-    "Limits",
-    "Manners",
+    "FileHostJournal",
+    "HostChanges",
+    "HostDatabase",
+    "HostRecord",
+    "HostStatus",
+    "HostTable",
+    "Ingest",
     "Outcome",
-    "Parts",
+    "PageReader",
+    "Policies",
     "Progress",
-    "Reading",
-    "Robots",
-    "Rounds",
-    "Supply",
-    "Web",
+    "RunLimits",
+    "Store",
+    "Totals",
     "checkpoint_of",
     "host_in",
+    "make_brain",
     "reason_of",
 ]

@@ -1,172 +1,252 @@
-"""The loop: feed the workbench, begin visits, save and verify, until there is nothing left or a limit is reached."""
+"""The agent's event loop: carries out what `Visits` decides, ingests pages, and runs checkpoints, until it is done.
+
+It decides nothing about URLs or hosts. What it holds, tasks and timers, can be thrown away at any moment.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import NamedTuple
 
-from tarrafa.agent.feeding import Feeding
-from tarrafa.agent.folder import CrawlFolder
-from tarrafa.agent.keeper import Keeper
-from tarrafa.agent.landing import Landing
-from tarrafa.agent.parts import Parts
+from tarrafa.agent.brain import Brain
+from tarrafa.agent.checkpoints import Checkpoints
+from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.ingest import Annotations, Ingest
+from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
-from tarrafa.agent.visiting import Visiting
+from tarrafa.clock import Clock
 from tarrafa.errors import WorkError
-from tarrafa.keep import Kept, whole_pages
+from tarrafa.fetch import decode
+from tarrafa.keep import Archive, Kept, Place, StoredPage
+from tarrafa.obey import LONG_BYTES, ROBOTS_MAX_BYTES, read_ahead
+from tarrafa.records import Failure, Page, Transport
 from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
-_PAUSE_SECONDS = 0.001  # at least, so that whoever else is ready has its turn
-_TAKE_COUNT = 500  # hosts at a time, so that what comes meanwhile is received
+_PAUSE_SECONDS = 0.001  # at least, so that other callbacks get their turn
+_UNLIMITED = 2**31
+_TAKE_COUNT = 500  # hosts at a time, for the same reason
+_NO_PLACE = Place(NO_FILE, 0)
 
 
-class Limits(NamedTuple):
+class RunLimits(NamedTuple):
     pages: int | None = None  # of the whole crawl
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
 
 
+
+
 class Agent:
     def __init__(
-        self, folder: CrawlFolder, parts: Parts, keeper: Keeper, limits: Limits, report: Callable[[Progress], None]
+        self,
+        brain: Brain,
+        transport: Transport,
+        archive: Archive,
+        ingest: Ingest,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        limits: RunLimits,
     ) -> None:
-        self._folder = folder
-        self._parts = parts
-        self._keeper = keeper
+        self._hosts, self._robots, self._workbench = brain.hosts, brain.robots, brain.workbench
+        self._frontier, self._visits, self._discovery = brain.frontier, brain.visits, brain.discovery
+        self._transport = transport
+        self._archive = archive
+        self._ingest = ingest
+        self._checkpoints = checkpoints
+        self._clock = clock
         self._limits = limits
-        self._report = report
-        self._feeding = Feeding(parts)
-        self._landing = Landing(parts, self._feeding)
-        self._visiting = Visiting(parts, self._feeding, self._landing, self._wake)
+        # Requests and look-ups under way. Filled by _start, emptied as they end.
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        self._is_closing = False
         self._woken = asyncio.Event()
         self._ending = Ending.RUNNING
         self._rates = Rates()
-        self._began_at = parts.clock.monotonic()
+        self._began_at = clock.monotonic()
         self._began_cpu = cpu_seconds()
+        self._began_pages = checkpoints.pages
         self._reported_at = float("-inf")
-        self._began_pages = parts.rounds.count("pages")
 
     def stop(self) -> None:
-        """Begin no more visits; what is in flight is finished and kept."""
+        """Begin no more visits; those in flight are finished and their pages kept."""
         if self._ending is Ending.RUNNING:
             self._ending = Ending.STOPPED
-        self._wake()
+        self._woken.set()
 
-    async def run(self, seeds: Sequence[str]) -> Progress:
-        await self._recover(seeds)
-        while not (self._ending is not Ending.RUNNING and not self._visiting.flying):
-            is_short = self._step(self._parts.clock.monotonic())
-            if is_short and self._is_exhausted() and not await self._look_elsewhere():
+    async def run(
+        self, seeds: Sequence[str], stored: Iterable[StoredPage], report: Callable[[Progress], None]
+    ) -> Progress:
+        """Crawl to the end. `stored` are the pages in the archive after the last checkpoint."""
+        await self._recover(seeds, stored)
+        while self._ending is Ending.RUNNING or self._visits.in_flight:
+            is_short = self._step(report)
+            if is_short and self._is_exhausted() and not await self._search_blocks():
                 self._ending = Ending.DONE
                 break
             await self._pause(is_short)
-        self._visiting.check()
-        await self._parts.rounds.finish()
-        return self._tell(self._parts.clock.monotonic())._replace(standings=self._keeper.standings())
+        self._raise_error()
+        await self._checkpoints.finish()
+        return self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
 
-    async def _recover(self, seeds: Sequence[str]) -> None:
-        """What was kept after the last checkpoint is gathered again, and the repository brought up to it."""
-        reading, rounds = self._parts.reading, self._parts.rounds
-        for stored in whole_pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
-            await self._landing.regain(stored.page, Kept(stored.place, stored.digest), stored.fields)
-        self._feeding.regain()
+    async def _recover(self, seeds: Sequence[str], stored: Iterable[StoredPage]) -> None:
+        """Collect the stored pages again, offer the seeds, and bring the repository up to both."""
+        for each in stored:
+            await self._ingest.recover(each.page, Kept(each.place, each.digest), each.fields)
+        self._hosts.recover()
         for url in seeds:
-            reading.offer(rounds.gathering, url, 0)
-        while rounds.has_news and self._ending is Ending.RUNNING:
-            await self._take(await rounds.once())
+            self._discovery.offer(self._checkpoints.unsaved, url, 0)
+        while self._checkpoints.has_news and self._ending is Ending.RUNNING:
+            await self._take(await self._checkpoints.run_now())
 
-    def _step(self, now: float) -> bool:
-        """Whether visits run short: more could be in flight if there were any."""
-        self._check_limits(now)
-        self._feeding.step(now)
-        is_short = self._visiting.step(now, self._room())
-        rounds = self._parts.rounds
-        self._parts.archive.flush()
-        if rounds.is_due(now, is_short):
-            self._parts.robots.save()
-            rounds.begin(is_short, self._wake)
-        if now >= self._reported_at + REPORT_SECONDS:
-            self._reported_at = now
-            self._report(self._tell(now))
+    def _step(self, report: Callable[[Progress], None]) -> bool:
+        """Begin visits and a checkpoint if one is due; return True if visits run short."""
+        self._raise_error()
+        at = self._clock.instant()
+        self._check_limits(at.monotonic)
+        is_short = self._visits.step(at, self._room())
+        self._carry_out()
+        self._archive.flush()
+        is_buffered = bool(len(self._frontier.urls))
+        if self._checkpoints.is_due(at.monotonic, is_short=is_short, is_buffered=is_buffered):
+            self._checkpoints.begin(is_verifying=is_short, done=self._woken.set)
+        if at.monotonic >= self._reported_at + REPORT_SECONDS:
+            self._reported_at = at.monotonic
+            report(self.progress())
         return is_short
 
     def _check_limits(self, now: float) -> None:
         limits = self._limits
         if self._ending is not Ending.RUNNING:
             return
-        if limits.pages is not None and self._pages() >= limits.pages:
+        if limits.pages is not None and self._checkpoints.pages >= limits.pages:
             self._ending = Ending.PAGES
         elif limits.seconds is not None and now >= self._began_at + limits.seconds:
             self._ending = Ending.TIME
 
-    def _pages(self) -> int:
-        return self._parts.rounds.count("pages")
-
     def _room(self) -> int:
-        """How many more visits may begin."""
-        if self._ending is not Ending.RUNNING or self._parts.rounds.is_full:
+        """Return how many more visits may begin."""
+        if self._ending is not Ending.RUNNING or self._checkpoints.is_full:
             return 0
         if self._limits.pages is None:
-            return self._parts.manners.in_flight
-        return self._limits.pages - self._pages() - len(self._visiting.flying)
+            return _UNLIMITED
+        return self._limits.pages - self._checkpoints.pages - self._visits.in_flight
 
     def _is_exhausted(self) -> bool:
-        rounds = self._parts.rounds
-        if not (self._visiting.is_idle and self._feeding.is_idle and not rounds.is_running):
-            return False
-        counts = self._parts.bench.counts(self._parts.clock.monotonic())
-        return not rounds.has_news and not counts.waiting and not counts.nameless
+        checkpoints = self._checkpoints
+        is_saved = not checkpoints.is_running and not checkpoints.has_news
+        return is_saved and self._visits.is_exhausted(self._clock.instant())
 
-    async def _look_elsewhere(self) -> bool:
-        """Whether another block has something to be visited."""
-        async for supplied in self._parts.rounds.all_blocks():
-            if await self._take(supplied):
-                return True
+    async def _search_blocks(self) -> bool:
+        """Return True if another block of the repository has something to visit."""
+        async with contextlib.aclosing(self._checkpoints.all_blocks()) as blocks:
+            async for scheduled in blocks:
+                if await self._take(scheduled):
+                    return True
         return False
 
-    async def _take(self, supplied: list[Scheduled]) -> bool:
-        """Whether anything of it is new."""
+    async def _take(self, scheduled: list[Scheduled]) -> bool:
+        """Hand scheduled URLs to the frontier; return True if any of them is new there."""
+        self._frontier.urls.finish(self._checkpoints.take_finished())
         has_new = False
-        for number, scheduled in enumerate(supplied):
-            has_new |= self._feeding.take(scheduled)
-            if number % _TAKE_COUNT == _TAKE_COUNT - 1:
+        for number, each in enumerate(scheduled, 1):
+            has_new |= self._frontier.scheduled(each, self._clock.instant())
+            if number % _TAKE_COUNT == 0:
                 await asyncio.sleep(0)
+        self._carry_out()
         return has_new
 
-    def _wake(self) -> None:
-        self._woken.set()
-
     async def _pause(self, is_short: bool) -> None:
-        """Until something has ended, or something is due."""
-        now = self._parts.clock.monotonic()
-        timer = asyncio.get_running_loop().call_later(max(_PAUSE_SECONDS, self._due_at(is_short) - now), self._wake)
+        """Wait until something has ended, or something is due."""
+        at = self._clock.instant()
+        times = [
+            self._reported_at + REPORT_SECONDS,
+            self._checkpoints.wake_at(is_short=is_short, is_buffered=bool(len(self._frontier.urls))),
+            self._visits.wake_at(at) if is_short else None,
+        ]
+        due_at = min(when for when in times if when is not None)
+        timer = asyncio.get_running_loop().call_later(max(_PAUSE_SECONDS, due_at - at.monotonic), self._woken.set)
         await self._woken.wait()
         timer.cancel()
         self._woken.clear()
-        await self._take(self._parts.rounds.take())
+        await self._take(self._checkpoints.take())
 
-    def _due_at(self, is_short: bool) -> float:
-        parts = self._parts
-        due = [self._reported_at + REPORT_SECONDS]
-        if parts.rounds.gathering and not parts.rounds.is_running:
-            due.append(parts.rounds.due_at())
-        if parts.bench.is_hungry:
-            return 0.0
-        if is_short:
-            wake_at = parts.bench.wake_at()
-            due += [] if wake_at is None else [wake_at]
-            if parts.rounds.has_news and not parts.rounds.is_running:
-                due.append(parts.rounds.next_at())
-        return min(due)
+    def _carry_out(self) -> None:
+        """Carry out what was decided since the last call."""
+        instructions, self._frontier.instructions = self._frontier.instructions, []
+        unsaved = self._checkpoints.unsaved
+        for instruction in instructions:
+            match instruction:
+                case Fetch():
+                    self._start(self._fetch(instruction))
+                case Resolve():
+                    self._start(self._resolve(instruction))
+                case EndUrl(url, failure):
+                    self._end(url, failure)
+                case CountRefused(reason, count):
+                    unsaved.counts[f"refusal {reason}"] += count
+                case OfferSitemaps(host, urls):
+                    for url in urls:
+                        self._discovery.offer(unsaved, url, 0, f"{host}/", is_sitemap=True)
 
-    def _tell(self, now: float) -> Progress:
-        totals, counts = self._parts.rounds.totals, self._keeper.counts
-        bench = self._parts.bench.counts(now)
+    def _end(self, url: str, failure: Failure | None) -> None:
+        status, unsaved = status_of(failure), self._checkpoints.unsaved
+        unsaved.end(url, self._clock.now(), status, _NO_PLACE)
+        unsaved.counts[f"outcome {outcome_of(status)}"] += 1
+        unsaved.counts["refusal robots" if failure is None else f"failure {failure.kind}"] += 1
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            self._error = self._error or task.exception()
+        elif not self._is_closing:
+            self._error = WorkError("a visit was cancelled; start again, nothing is lost")
+        self._woken.set()
+
+    def _raise_error(self) -> None:
+        """One failed task stops the agent, loudly."""
+        if self._error is not None:
+            raise self._error
+
+    async def _resolve(self, resolve: Resolve) -> None:
+        found = await self._transport.resolve(resolve.name)
+        self._visits.resolved(resolve.host, found, self._clock.instant())
+        self._carry_out()
+
+    async def _fetch(self, fetch: Fetch) -> None:
+        visit, request, purpose, depth = fetch
+        got = await self._transport.fetch(request)
+        if purpose is Purpose.ROBOTS:
+            got = await self._decoded_robots(got)
+            self._visits.robots_fetched(visit, got, self._clock.instant())
+        elif isinstance(got, Failure):
+            self._visits.page_failed(visit, got, self._clock.instant())
+        else:
+            await self._ingest.add(visit, got, Annotations(depth, self._robots.usage(visit.host, visit.url)))
+        self._carry_out()
+
+    async def _decoded_robots(self, got: Page | Failure) -> Page | Failure:
+        """Undo the content coding of a robots.txt. A long one is parsed in a thread, so that visits do not wait."""
+        if isinstance(got, Failure):
+            return got
+        decoded = decode(got, ROBOTS_MAX_BYTES + 1)
+        page = got._replace(body=decoded.body, truncated=decoded.truncated)
+        if len(page.body) >= LONG_BYTES and 200 <= page.status < 300:
+            await asyncio.to_thread(read_ahead, page, self._robots.token)
+        return page
+
+    def progress(self) -> Progress:
+        now = self._clock.monotonic()
+        totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
         pages_rate, bytes_rate = self._rates.note(now, totals["pages"], totals["bytes"])
-        left = None
+        left_seconds = None
         if self._limits.pages is not None and pages_rate > 0:
-            left = max(0, self._limits.pages - totals["pages"]) / pages_rate
+            left_seconds = max(0, self._limits.pages - totals["pages"]) / pages_rate
         return Progress(
             ending=self._ending,
             pages=totals["pages"],
@@ -178,29 +258,29 @@ class Agent:
             seconds=now - self._began_at,
             pages_per_second=pages_rate,
             bytes_per_second=bytes_rate,
-            in_flight=len(self._visiting.flying),
-            ready=bench.ready,
-            waiting=bench.waiting,
-            set_aside=bench.set_aside + self._feeding.asleep_count,
+            in_flight=self._visits.in_flight,
+            ready=workbench.ready,
+            waiting=workbench.waiting,
+            suspended=workbench.suspended + self._frontier.suspended_count,
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
-            disk_bytes=self._parts.rounds.disk_bytes,
+            disk_bytes=self._checkpoints.disk_bytes,
             cpu_seconds=cpu_seconds() - self._began_cpu,
-            left_seconds=left,
+            left_seconds=left_seconds,
             outcomes=totals.named("outcome"),
             refusals=totals.named("refusal"),
             failures=totals.named("failure"),
         )
 
     async def close(self) -> None:
-        await asyncio.gather(*self._visiting.close(), return_exceptions=True)
-        await self._parts.rounds.close()
-        self._parts.web.close()
-        self._parts.reading.close()
-        with contextlib.suppress(WorkError):  # it was told already, or what is not flushed is fetched again
-            self._parts.archive.flush()
-        self._parts.archive.close()
-        with contextlib.suppress(WorkError):  # what is not saved is asked for again
-            self._parts.robots.close()
-        self._parts.memory.close()
-        self._keeper.close()
+        self._is_closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._checkpoints.close()
+        self._transport.close()
+        self._ingest.close()
+        with contextlib.suppress(WorkError):  # reported already, or what is not flushed is fetched again
+            self._archive.flush()
+        self._archive.close()
+        self._hosts.close()

@@ -38,7 +38,7 @@ class Progress(NamedTuple):
     in_flight: int = 0
     ready: int = 0  # addresses that could be visited now
     waiting: int = 0  # hosts whose turn is yet to come
-    set_aside: int = 0  # hosts
+    suspended: int = 0  # hosts
     given_up: int = 0
     memory_bytes: int = 0
     disk_bytes: int = 0
@@ -47,7 +47,7 @@ class Progress(NamedTuple):
     outcomes: Mapping[str, int] = {}
     refusals: Mapping[str, int] = {}
     failures: Mapping[str, int] = {}
-    standings: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
+    host_statuses: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
 
     def told(self) -> dict[str, Any]:
         return self._asdict()

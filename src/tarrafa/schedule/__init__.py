@@ -1,19 +1,20 @@
-"""Whose turn is it?
+"""Which visit may begin now.
 
-In: seeds as a user writes them, URLs that were found, what became of visits, and the time. Out: which URLs may be
-visited, in which order, and at each moment the visits that may begin. Nothing is done here: no clock is read, nothing
-waits, nobody is asked; so politeness is proved by plain tests and runs at any speed. The life of a host:
+In: seeds as a user writes them, URLs that were found, results of visits, and the time. Out: which URLs may be visited,
+in which order, and the visits that may begin now. This room does no I/O and reads no clock, so politeness is proved by
+plain tests and simulated at any speed. The life of a host:
 
 1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first.
-2. The host is given to the `Workbench` with up to 10 URLs; the others stay where they are kept. `resolve_next` asks for
-   its addresses, and the visits to one address stand in one queue.
-3. `next` gives a visit when host and address have both rested; `ended` takes what came of it. From then the delay
-   counts: what the policy in `delays` says, or what the host asks for when that is longer.
-4. When it runs low, `hungry` names it, and it is given more URLs, or leaves. It is remembered until its delay is over.
-5. When it fails, it waits longer each time, is set aside, and in the end given up: `patience` says when.
+2. The host enters the `Workbench` with up to 10 URLs; the caller keeps the others. `next_unresolved` asks for its
+   addresses. Visits to one address share a queue.
+3. `next` returns a visit when the delays of host and address have passed; `ended` takes its result. The next delay
+   counts from then: the policy of `delays`, or what the host asks for if that is longer.
+4. When the host runs low, `needs_urls` names it. The caller adds more URLs or removes it. A removed host is remembered
+   until its delay has passed.
+5. A host that fails backs off, is suspended, and is given up in the end: see `retry_policy`.
 
-Not done here: robots.txt (whoever reads it calls `describe` with its Crawl-delay and asks for it by `add_first`),
-resolving names, fetching, keeping URLs on disk, telling one URL from another.
+Not done here: robots.txt (the caller sets Crawl-delay by `update_crawl_delay` and queues robots.txt by `add_first`),
+resolving names, fetching, storing URLs, detecting duplicates.
 """
 
 from tarrafa.schedule.delays import (
@@ -22,50 +23,76 @@ from tarrafa.schedule.delays import (
     DelayPolicy,
     Delays,
     DensityDelay,
+    HostTraits,
     TenTimesDelay,
-    Traits,
 )
-from tarrafa.schedule.order import DEPTH_MAX, SITEMAP_HINT, Fifo, Level, Order, depth_of, hint_of, nearer
-from tarrafa.schedule.patience import BUSY_STATUSES, Patience, Reason
-from tarrafa.schedule.scope import Bounds, Refusal, Scope, rule_of
+from tarrafa.schedule.hosts import QUEUED_URLS_LIMIT
+from tarrafa.schedule.messages import (
+    NO_HISTORY,
+    BackOff,
+    Fate,
+    FollowUp,
+    HostGivenUp,
+    HostHistory,
+    HostSuspended,
+    Visit,
+    VisitResult,
+    WorkbenchCounts,
+)
+from tarrafa.schedule.order import (
+    DEPTH_MAX,
+    SITEMAP_HINT,
+    Fifo,
+    Hint,
+    Level,
+    Order,
+    UrlKind,
+    decode_hint,
+    encode_hint,
+    nearer,
+)
+from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
+from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
-from tarrafa.schedule.visits import NO_PAST, Answer, Counts, Ended, Fate, GivenUp, Past, Rest, SetAside, Visit
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
     "BUSY_STATUSES",
     "DEPTH_MAX",
-    "NO_PAST",
+    "NO_HISTORY",
+    "QUEUED_URLS_LIMIT",
     "SITEMAP_HINT",
     "WAIT_MAX_SECONDS",
-    "Answer",
+    "BackOff",
     "BadSeed",
-    "Bounds",
     "ConstantDelay",
-    "Counts",
     "DelayPolicy",
     "Delays",
     "DensityDelay",
-    "Ended",
     "Fate",
     "Fifo",
-    "GivenUp",
+    "FollowUp",
+    "Hint",
+    "HostFailure",
+    "HostGivenUp",
+    "HostHistory",
+    "HostSuspended",
+    "HostTraits",
     "Level",
     "Order",
-    "Past",
-    "Patience",
-    "Reason",
     "Refusal",
-    "Rest",
+    "RetryPolicy",
     "Scope",
     "Seeds",
-    "SetAside",
     "TenTimesDelay",
-    "Traits",
+    "UrlBounds",
+    "UrlKind",
     "Visit",
+    "VisitResult",
     "Workbench",
-    "depth_of",
-    "hint_of",
+    "WorkbenchCounts",
+    "decode_hint",
+    "encode_hint",
     "join_seeds",
     "nearer",
     "read_seeds",

@@ -1,29 +1,29 @@
-"""How long does a host rest between two visits?
+"""How long a host waits between two visits.
 
-A policy says what we would wait; `Delays` joins it with what the host asks for and with the least that a stranger is
-owed. The delay is the largest of the three and counts from the end of an answer.
+A policy proposes a delay. `Delays` combines it with what the host asks for and with the minimum for hosts that are not
+the user's own. The delay is the largest of the three and counts from the end of an answer.
 """
 
 import math
 from typing import NamedTuple, Protocol
 
-# Nobody is made to wait longer, whatever a host asks for: a page a day is the slowest that a crawl goes.
+# The longest delay, whatever a host asks for: one page a day is the slowest rate of a crawl.
 WAIT_MAX_SECONDS = 86_400.0
-# Less is for those only who are one's own, or private where private ones are allowed.
-STRANGER_MIN_SECONDS = 1.0
+# The shortest delay, except for the user's own hosts, and private ones where these are allowed.
+DELAY_MIN_SECONDS = 1.0
 
 
-class Traits(NamedTuple):
-    """What is known of a host that its delay depends on."""
+class HostTraits(NamedTuple):
+    """The facts about a host that its delay depends on."""
 
-    pages_count: int = 0  # that were fetched from it
+    pages_count: int = 0  # fetched from it
     crawl_delay_seconds: float = 0.0  # from its robots.txt
-    is_own: bool = False  # listed as one's own, or private where private ones are allowed
+    is_own: bool = False  # listed as the user's own, or private where private hosts are allowed
 
 
 class DelayPolicy(Protocol):
     def seconds(self, download_seconds: float | None, pages_count: int) -> float:
-        """The delay after a download that took so long; None when that is not known: then the longest it could be."""
+        """Return the delay after a download of this duration. If the duration is None (unknown), return the longest."""
         ...
 
 
@@ -35,7 +35,7 @@ class ConstantDelay(NamedTuple):
 
 
 class TenTimesDelay(NamedTuple):
-    """Ten times the last download: a host that is slow because it is busy is left alone for longer."""
+    """Ten times the last download, so that a host that is slow because it is busy gets more time."""
 
     floor_seconds: float = 1.0
     ceiling_seconds: float = 60.0
@@ -66,10 +66,10 @@ class Delays(NamedTuple):
     # Between visits to one address by different hosts. Shared hosters hold thousands of hosts, so it is short.
     address_seconds: float = 1.0
 
-    def host_seconds(self, traits: Traits, download_seconds: float | None) -> float:
+    def host_seconds(self, traits: HostTraits, download_seconds: float | None) -> float:
         delay = self.policy.seconds(download_seconds, traits.pages_count)
-        if delay < STRANGER_MIN_SECONDS and not traits.is_own:
-            delay = STRANGER_MIN_SECONDS
+        if delay < DELAY_MIN_SECONDS and not traits.is_own:
+            delay = DELAY_MIN_SECONDS
         if traits.crawl_delay_seconds > delay:
             delay = traits.crawl_delay_seconds
         if delay > WAIT_MAX_SECONDS:

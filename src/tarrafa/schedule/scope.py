@@ -1,7 +1,7 @@
-"""Which URLs may be visited at all?
+"""Which URLs may be visited at all.
 
-A rule looks at the host's name: any, the sites of the seeds, or a suffix. Plain bounds look at the URL and end every
-trap, because each endless web makes its URLs longer, deeper, more repetitive, or more numerous on one host.
+A rule decides by the host's name: any, the sites of the seeds, or a suffix. Bounds on the URL end every crawler trap,
+because an endless site makes its URLs longer, deeper, more repetitive, or more numerous on one host.
 """
 
 from collections import Counter
@@ -13,28 +13,28 @@ from tarrafa.errors import InputError
 from tarrafa.texts import quoted
 from tarrafa.urls import host_name, parse, site
 
-_CACHE_LIMIT = 1 << 16  # hosts; the cache begins anew when it is full
+_CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 
 class Refusal(StrEnum):
-    """Why a URL is not visited; counted."""
+    """Why a URL is not visited."""
 
-    OUTSIDE = "outside"  # the host is not in the scope
-    USERINFO = "userinfo"  # it carries a user's name or password
+    OUTSIDE = "outside"  # the host is out of scope
+    USERINFO = "userinfo"  # it contains a user name or password
     LENGTH = "length"
     DEPTH = "depth"  # too many links from a seed
-    REPETITION = "repetition"  # a segment of its path comes too often
+    REPETITION = "repetition"  # a path segment is repeated too often
 
 
-# As a named tuple it would be defined sooner, but it is asked for every link.
+# Attributes of a slotted class are faster to read than those of a named tuple, and these are read for every link.
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class UrlBounds:
     url_chars: int = 2_000
     depth: int = 30  # links from a seed
-    repeated_segments: int = 3  # how often the same segment may stand in a path
+    repeated_segments: int = 3  # how often one segment may occur in a path
 
 
-# Whether a host of that name is in the scope.
+# Takes a host's name; True if the host is in scope.
 Rule = Callable[[str], bool]
 
 
@@ -43,7 +43,7 @@ def any_host(name: str) -> bool:  # noqa: ARG001 - the contract's
 
 
 def sites_of(seeds: Iterable[str]) -> Rule:
-    """Every host of the sites of these URLs."""
+    """Accept every host of the sites of these URLs."""
     sites = frozenset(_site_of(host_name(url)) for url in seeds)
     return lambda name: _site_of(name) in sites
 
@@ -53,7 +53,7 @@ def _site_of(name: str) -> str:
 
 
 def suffix(text: str) -> Rule:
-    """Every host whose name ends so: `br`, `.gov.br`, `example.org` with all below it."""
+    """Accept every host whose name has this suffix: `br`, `.gov.br`, `example.org` with all its subdomains."""
     parsed = parse(f"http://{text.strip().removeprefix('.')}")
     if parsed is None or parsed.path != "/" or parsed.query is not None or parsed.userinfo or ":" in text:
         raise InputError(f'{quoted(text)} is not a scope; write "any", "seeds" or a suffix such as "br"')
@@ -62,32 +62,32 @@ def suffix(text: str) -> Rule:
 
 
 def rule_of(text: str, seeds: Iterable[str]) -> Rule:
-    """The scope as a user writes it: `any`, `seeds`, or a suffix."""
+    """Parse a scope as a user writes it: `any`, `seeds`, or a suffix."""
     if text == "any":
         return any_host
     return sites_of(seeds) if text == "seeds" else suffix(text)
 
 
 class Scope:
-    """Asked for every URL that is found, so that what depends on the host is found out once."""
+    """Judges every URL that is found, so the verdict on each host is cached."""
 
-    def __init__(self, rule: Rule, bounds: Bounds) -> None:
+    def __init__(self, rule: Rule, bounds: UrlBounds) -> None:
         self._rule = rule
         self._bounds = bounds
-        # What stands before the path, and what is wrong with it.
+        # A cache of verdicts by scheme, name and port. Filled by _judge_host, cleared when full.
         self._hosts: dict[str, Refusal | None] = {}
-        # With fewer slashes no segment comes too often.
+        # With fewer slashes no segment can be repeated too often.
         self._few_slashes = len("//") + bounds.repeated_segments
 
     def admits(self, host: str) -> bool:
-        """Whether a host such as `http://example.org` is in the scope."""
+        """Return True if a host such as `http://example.org` is in scope."""
         try:
             return self._hosts[host] is None
         except KeyError:
             return self._judge_host(host) is None
 
     def judge(self, url: str, depth: int) -> Refusal | None:
-        """None if the URL may be visited. `depth` is links from a seed."""
+        """Return None if the URL may be visited, else why not. `depth` is the number of links from a seed."""
         bounds = self._bounds
         if len(url) > bounds.url_chars:
             return Refusal.LENGTH
@@ -114,5 +114,5 @@ class Scope:
     def _repeats(self, url: str) -> bool:
         segments = url.partition("?")[0].split("/")[3:]
         if len(set(segments)) + self._bounds.repeated_segments > len(segments):
-            return False  # for most: a segment that comes too often would leave fewer different ones
+            return False  # the usual case: too many distinct segments for one to be repeated too often
         return max(Counter(segments).values()) > self._bounds.repeated_segments

@@ -1,7 +1,7 @@
-"""From what a user writes to the URLs that a crawl begins with.
+"""Parse the seeds that a user writes.
 
-A seed is a URL, or a bare name such as `example.org` or `example.org/news`, which is asked for by http as most hosts
-lead on from there. A bad one is reported with its place and does not stop the others.
+A seed is a URL, or a bare name such as `example.org` or `example.org/news`. A bare name is fetched by http, because
+most hosts redirect to https from there. A bad seed is reported with its position and does not stop the others.
 """
 
 from collections.abc import Iterable
@@ -22,12 +22,12 @@ class BadSeed(NamedTuple):
 
 
 class Seeds(NamedTuple):
-    urls: tuple[str, ...] = ()  # canonical, each once, in the order in which they came
+    urls: tuple[str, ...] = ()  # canonical, without duplicates, in the given order
     bad: tuple[BadSeed, ...] = ()
 
 
 def read_seeds(origin: str, lines: Iterable[str]) -> Seeds:
-    """One seed a line. What follows a `#` at the beginning or after a space is a comment."""
+    """Read one seed a line. A `#` at the beginning or after a space starts a comment."""
     urls: dict[str, None] = {}
     bad = []
     for number, line in enumerate(lines, 1):
@@ -48,7 +48,7 @@ def join_seeds(parts: Iterable[Seeds]) -> Seeds:
 
 
 def _without_comment(line: str) -> str:
-    text = line.strip("\ufeff \t\r\n\f\v")  # a byte order mark is what some editors put first
+    text = line.strip("\ufeff \t\r\n\f\v")  # some editors write a byte order mark first
     if text.startswith("#"):
         return ""
     places = [place for place in (text.find(" #"), text.find("\t#")) if place >= 0]
@@ -56,7 +56,7 @@ def _without_comment(line: str) -> str:
 
 
 def _read(text: str) -> tuple[str, str]:
-    """The URL, or what is wrong with the text."""
+    """Return the URL and an empty problem, or an empty URL and the problem."""
     has_scheme = "://" in text.partition("?")[0]
     parsed = parse(text if has_scheme else f"http://{text.removeprefix('//')}")
     if parsed is None:

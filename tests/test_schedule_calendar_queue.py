@@ -6,7 +6,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule.turns import SLOT_SECONDS, Calendar
+from tarrafa.schedule.calendar_queue import SLOT_SECONDS, CalendarQueue
 
 # Near one another, so that slots are shared and a time may fall on the edge of one.
 TIME = st.one_of(st.floats(-1.0, 1.0), st.integers(-200, 200).map(lambda n: n * SLOT_SECONDS / 2), st.just(1e6))
@@ -14,7 +14,7 @@ TIME = st.one_of(st.floats(-1.0, 1.0), st.integers(-200, 200).map(lambda n: n * 
 
 @given(st.lists(st.one_of(st.tuples(st.just("push"), TIME), st.tuples(st.just("pop"), TIME))))
 def test_calendar_is_a_heap(steps: list[tuple[str, float]]) -> None:
-    calendar: Calendar[str] = Calendar()
+    calendar: CalendarQueue[str] = CalendarQueue()
     heap: list[tuple[float, int, str]] = []
     for order, (step, when) in enumerate(steps):
         if step == "push":
@@ -35,7 +35,7 @@ def test_calendar_is_a_heap(steps: list[tuple[str, float]]) -> None:
 def test_what_is_not_wanted_is_dropped_and_the_rest_keeps_its_order(
     pushed: list[tuple[float, bool]], now: float
 ) -> None:
-    calendar: Calendar[bool] = Calendar()
+    calendar: CalendarQueue[bool] = CalendarQueue()
     for order, (when, is_wanted) in enumerate(pushed):
         calendar.push((when, order, is_wanted))
         if order == len(pushed) // 2:

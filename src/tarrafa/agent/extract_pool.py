@@ -1,4 +1,4 @@
-"""Large pages are read in another process: parsing holds the interpreter, and visits would wait."""
+"""Parse expensive pages in another process: parsing holds the interpreter, and visits would wait."""
 
 import asyncio
 import contextlib
@@ -63,15 +63,15 @@ def _is_large_unpacked(packed: bytes) -> bool:
         return False
 
 
-def read_there(page: Page, body: bytes, options: Options) -> Extract:
-    """In the other process. What nobody asks of a long listing stays there: while it is brought here, visits wait."""
+def extract_apart(page: Page, body: bytes, options: Options) -> Extract:
+    """Run in the other process. Of a long sitemap only the URLs are returned: unpickling blocks the event loop."""
     found = extract(page, body, options)
     return found._replace(listed=found.listed.bare())
 
 
-def _started() -> "ProcessPoolExecutor":
-    """It starts with its first work, which takes long enough to be done in a thread."""
-    # Many crawls meet no large page, and start the sooner without these.
+def _start() -> "ProcessPoolExecutor":
+    """Start the process with a first task. Slow, so it is called in a thread."""
+    # Most crawls meet no expensive page and do without these modules.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -80,35 +80,35 @@ def _started() -> "ProcessPoolExecutor":
     return process
 
 
-class Beside:
+class ExtractPool:
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._process: ProcessPoolExecutor | None = None  # made for the first page
-        self._turn = asyncio.Semaphore(1)  # one page at a time, so that each has the process for itself
+        self._process: ProcessPoolExecutor | None = None  # started for the first page
+        self._turn = asyncio.Semaphore(1)  # one page at a time, so that each timeout is its own
 
     async def extract(self, page: Page, body: bytes) -> Extract:
-        """Without what the page says if that takes too long."""
+        """Parse a page. If that takes too long or kills the process, return an empty extract."""
         async with self._turn:
             return await self._extract(page, body)
 
     async def _extract(self, page: Page, body: bytes) -> Extract:
         for _ in range(_TRIES):
             if self._process is None:
-                self._process = await asyncio.to_thread(_started)
+                self._process = await asyncio.to_thread(_start)
             try:
-                work = asyncio.get_running_loop().run_in_executor(self._process, read_there, page, body, self._options)
+                work = asyncio.get_running_loop().run_in_executor(self._process, extract_apart, page, body, self._options)
                 async with asyncio.timeout(TIMEOUT_SECONDS):
                     return await work
             except TimeoutError:
                 self.close()
                 break
-            except BrokenExecutor:  # it was killed, by this page or by the system, perhaps long ago
+            except BrokenExecutor:  # the process was killed, by this page or by the system
                 self.close()
         return Extract(page.url, Format.OTHER, base_url=page.url)
 
     def close(self) -> None:
         if self._process is not None:
-            # There is no other way to end one that does not.
+            # A parser that hangs can only be killed.
             for process in list((self._process._processes or {}).values()):
                 with contextlib.suppress(OSError):
                     process.kill()

@@ -1,8 +1,8 @@
-"""Things in the order of their time: a heap that stays small.
+"""A priority queue of timed entries, for many entries and short waits.
 
-A heap of a hundred thousand entries costs four microseconds a turn, nearly all of it waiting for memory. So entries lie
-unsorted in slots of 1/64 s until their slot begins; only the entries of the slot that is open are in a heap. The order
-is exact all the same: by time, then by the order that was given with it.
+Popping from a heap of a hundred thousand entries is dominated by cache misses. So entries lie unsorted in time slots of
+1/64 s until their slot opens, and only the open slot is a heap. The order is exact all the same: by time, then by the
+sequence number given with the entry.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-# When, which of those at the same time, and what. No two items have the same time and order.
+# Time, sequence number, item. No two entries have the same time and sequence number.
 Entry = tuple[float, int, T]
 
 SLOT_SECONDS = 1 / 64  # a power of two, so that the division below is exact
 
 
-class Calendar(Generic[T]):
+class CalendarQueue(Generic[T]):
     __slots__ = ("_later", "_opened", "_slots", "_soon")
 
     def __init__(self) -> None:
-        # A heap of the entries up to the end of the slot that is open. Filled by push and pop, emptied by pop.
+        # A heap of the entries up to the end of the open slot. Filled by push and pop, emptied by pop.
         self._soon: list[Entry[T]] = []
         # Slots that are not open yet, and a heap of their numbers. Filled by push, emptied by pop.
         self._later: dict[float, list[Entry[T]]] = {}
@@ -39,7 +39,7 @@ class Calendar(Generic[T]):
             heappush(self._slots, slot)
 
     def pop(self, now: float) -> Entry[T] | None:
-        """The first entry whose time has come."""
+        """Remove and return the first entry that is due."""
         while not self._soon:
             if not self._slots or self._slots[0] * SLOT_SECONDS > now:
                 return None
@@ -49,20 +49,20 @@ class Calendar(Generic[T]):
         return heappop(self._soon) if self._soon[0][0] <= now else None
 
     def keep(self, is_wanted: Callable[[Entry[T]], bool]) -> None:
-        """Drop the entries that are not wanted any more; looks at all of them."""
+        """Drop the entries that are no longer wanted. Looks at every entry."""
         entries = [*self._soon, *chain.from_iterable(self._later.values())]
         self._soon, self._later, self._slots = [], {}, []
         for entry in filter(is_wanted, entries):
             self.push(entry)
 
     def earliest(self) -> float | None:
-        """Not later than the first entry, and less than a slot earlier."""
+        """Return a time not later than the first entry, and less than a slot earlier."""
         if self._soon:
             return self._soon[0][0]
         return self._slots[0] * SLOT_SECONDS if self._slots else None
 
     def due_count(self, now: float) -> int:
-        """How many entries' time has come; those of the slot that now begins may count too."""
+        """Return how many entries are due. Entries of the slot that begins now may be counted too."""
         soon = sum(when <= now for when, _, _ in self._soon)
         return soon + sum(len(entries) for slot, entries in self._later.items() if slot * SLOT_SECONDS <= now)
 

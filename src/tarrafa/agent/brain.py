@@ -1,0 +1,42 @@
+"""The part of an agent that decides, assembled: no socket, no file, no thread, no clock.
+
+A crawl builds it over the host table on disk and lets `loop` carry out its instructions. A simulation builds it over
+memory and carries them out on virtual time.
+"""
+
+from typing import NamedTuple
+
+from tarrafa.agent.discovery import Discovery
+from tarrafa.agent.frontier import BUFFER_LIMIT, CrawlLimits, Frontier
+from tarrafa.agent.host_table import HostTable
+from tarrafa.agent.robots_cache import RobotsCache
+from tarrafa.agent.visits import Visits
+from tarrafa.schedule import Order, Scope, Workbench
+
+
+class Brain(NamedTuple):
+    hosts: HostTable
+    robots: RobotsCache
+    workbench: Workbench
+    frontier: Frontier
+    visits: Visits
+    discovery: Discovery
+
+
+class Policies(NamedTuple):
+    """What a user chooses about a crawl."""
+
+    scope: Scope
+    order: Order
+    limits: CrawlLimits
+    robots_token: str  # our name in robots.txt
+
+
+def make_brain(
+    hosts: HostTable, workbench: Workbench, policies: Policies, buffer_limit: int = BUFFER_LIMIT
+) -> Brain:
+    scope, order, limits, token = policies
+    robots = RobotsCache(hosts, token)
+    frontier = Frontier(workbench, hosts, scope, limits, buffer_limit)
+    visits = Visits(frontier, workbench, hosts, robots, limits)
+    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order))

@@ -1,0 +1,62 @@
+"""Which of the URLs that pages name are offered to the repository, and with what hint."""
+
+import asyncio
+from itertools import repeat
+
+from tarrafa.agent.unsaved import Unsaved
+from tarrafa.extract import Extract
+from tarrafa.obey import is_nofollow
+from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, encode_hint, nearer
+from tarrafa.urls import host_of
+
+_ALL = slice(None)
+_SLICE = 500  # URLs of a long sitemap that are judged in one turn of the event loop
+
+
+class Discovery:
+    def __init__(self, scope: Scope, order: Order) -> None:
+        self._scope = scope
+        self._order = order
+
+    def offer(self, into: Unsaved, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
+        """Offer a URL that is not a link: a seed, or one that a sitemap lists. `own` is the prefix of the lister."""
+        refusal = self._scope.judge(url, depth)
+        if refusal is not None:
+            into.counts[f"refusal {refusal}"] += 1
+            return
+        hint = SITEMAP_HINT if is_sitemap else encode_hint(self._order.priority(url), depth)
+        into.offer(url, hint, not url.startswith(own))
+
+    def follow_links(self, into: Unsaved, found: Extract, depth: int) -> None:
+        """Offer the links of a page. A URL found before is counted, and not judged again."""
+        known, counts, own = into.found, into.counts, f"{host_of(found.url)}/"
+        judge, priority = self._scope.judge, self._order.priority
+        for target, rel in zip(found.links.targets, found.links.rels, strict=True):
+            if rel and is_nofollow(rel):
+                counts["refusal nofollow"] += 1
+            elif (entry := known.get(target)) is not None:
+                if entry[0] & DEPTH_MAX > depth:
+                    entry[0] = nearer(entry[0], depth)
+                entry[1] += 1
+                if not target.startswith(own):
+                    entry[2] += 1
+            elif (refusal := judge(target, depth)) is not None:
+                counts[f"refusal {refusal}"] += 1
+            else:
+                known[target] = [encode_hint(priority(target), depth), 1, int(not target.startswith(own))]
+
+    def follow_listed(self, into: Unsaved, found: Extract, depth: int, which: slice = _ALL) -> None:
+        """Offer the URLs that a sitemap or feed lists."""
+        own, urls = f"{host_of(found.url)}/", found.listed.urls[which]
+        for url, is_sitemap in zip(urls, found.listed.are_sitemaps[which] or repeat(False), strict=False):
+            self.offer(into, url, depth, own, is_sitemap)
+
+    async def judge_listed(self, found: Extract, depth: int) -> Unsaved | None:
+        """Judge a long list in slices, so that other callbacks get their turn; None if the list is short."""
+        if len(found.listed) <= _SLICE:
+            return None
+        judged = Unsaved()
+        for start in range(0, len(found.listed), _SLICE):
+            self.follow_listed(judged, found, depth, slice(start, start + _SLICE))
+            await asyncio.sleep(0)
+        return judged

@@ -1,0 +1,377 @@
+"""The frontier: which URLs of which hosts come next. A pure state machine: events and the time in, instructions out.
+
+Scheduled URLs of the repository enter by `scheduled` and wait in the `UrlBuffer`. `tick` moves hosts with buffered URLs
+to the workbench as room permits, and refills hosts that run low. A host that must not be visited for now leaves most of
+its URLs to the repository and is held back here until its time has come. What is known of hosts stands in the
+`HostTable`.
+
+`visits` takes over from there: it decides what to do with each visit that the workbench names.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from tarrafa.addresses import is_public, parse_address
+from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
+from tarrafa.clock import Instant
+from tarrafa.configuration import is_public_name
+from tarrafa.records import Failure, Request
+from tarrafa.schedule import (
+    NO_HISTORY,
+    QUEUED_URLS_LIMIT,
+    WAIT_MAX_SECONDS,
+    FollowUp,
+    HostFailure,
+    HostGivenUp,
+    HostHistory,
+    HostSuspended,
+    HostTraits,
+    Scope,
+    Visit,
+    Workbench,
+)
+from tarrafa.urls import host_name
+from tarrafa.verify import Scheduled
+
+BUFFER_LIMIT = 300_000  # URLs, of all hosts
+_REFILL_COUNT = 1_000  # hosts refilled in one tick
+_PAGE_LIMIT = "pages"  # reason for giving a host up: it has reached its page limit
+# Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.
+_SUSPENDED_LIMIT = 20_000
+
+
+class CrawlLimits(NamedTuple):
+    """How far an agent goes."""
+
+    in_flight: int = 300  # concurrent visits
+    hosts: int | None = None  # no new hosts are visited beyond this many
+    host_pages: int = 100_000
+    own_hosts: frozenset[str] = frozenset()  # by name
+    allow_private: bool = False
+    has_contact: bool = False  # without a contact, hosts of the public web are not visited
+
+
+class Purpose(Enum):
+    """What a fetch is for."""
+
+    PAGE = "page"
+    ROBOTS = "robots.txt"
+
+
+class Resolve(NamedTuple):
+    """Resolve the name of a host; report by `Visits.resolved`."""
+
+    host: str
+    name: str
+
+
+class Fetch(NamedTuple):
+    """Make a request; report by the `Visits` method for its purpose."""
+
+    visit: Visit
+    request: Request
+    purpose: Purpose
+    depth: int = 0  # links from a seed
+
+
+class EndUrl(NamedTuple):
+    """Record that a URL is done without a page: it failed, or robots.txt disallows it (no failure)."""
+
+    url: str
+    failure: Failure | None
+
+
+class CountRefused(NamedTuple):
+    """Count URLs that are not visited."""
+
+    reason: str
+    count: int
+
+
+class OfferSitemaps(NamedTuple):
+    """Offer the sitemaps that a host's robots.txt names."""
+
+    host: str
+    urls: tuple[str, ...]
+
+
+Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps
+
+
+class UrlBuffer:
+    """URLs taken from the repository to be visited soon.
+
+    A URL is taken once. It stays here, buffered or handed out, until the repository knows its outcome, so that reading
+    its block again does not schedule it twice. URLs that cannot be visited soon are dropped: the repository has them.
+    """
+
+    def __init__(self, limit: int = BUFFER_LIMIT) -> None:
+        self._limit = limit
+        # The hint of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
+        self._hints: dict[str, int] = {}
+        # Each host's URLs that are not handed out. Filled by add and put_back, emptied by pop and drop.
+        self._queues: dict[str, deque[str]] = {}
+        self._count = 0
+
+    def add(self, host: str, urls: Sequence[str], hints: Sequence[int]) -> int:
+        """Buffer URLs of a host; return how many were not here already."""
+        room = max(0, self._limit - self._count)
+        new = [(url, hint) for url, hint in zip(urls, hints, strict=True) if url not in self._hints][:room]
+        if new:
+            self._hints.update(new)
+            self._queues.setdefault(host, deque()).extend([url for url, _ in new])
+            self._count += len(new)
+        return len(new)
+
+    def pop(self, host: str, limit: int) -> list[str]:
+        """Hand out the next URLs of a host."""
+        queue = self._queues.get(host)
+        if not queue:
+            return []
+        urls = [queue.popleft() for _ in range(min(limit, len(queue)))]
+        self._count -= len(urls)
+        if not queue:
+            del self._queues[host]
+        return urls
+
+    def put_back(self, host: str, urls: Sequence[str]) -> None:
+        """Buffer URLs again that were handed out and not visited, before all others of the host."""
+        if urls:
+            self._queues.setdefault(host, deque()).extendleft(reversed(urls))
+            self._count += len(urls)
+
+    def drop(self, host: str, keep: int = 0) -> int:
+        """Drop a host's buffered URLs except the first `keep`; return how many were dropped."""
+        queue = self._queues.get(host, deque())
+        count = max(0, len(queue) - keep)
+        for _ in range(count):
+            del self._hints[queue.pop()]
+        self._count -= count
+        if not queue:
+            self._queues.pop(host, None)
+        return count
+
+    def finish(self, urls: Iterable[str]) -> None:
+        """Forget URLs whose outcome the repository knows."""
+        for url in urls:
+            self._hints.pop(url, None)
+
+    def hint(self, url: str) -> int:
+        return self._hints[url]
+
+    def __contains__(self, url: str) -> bool:
+        """Return True if the URL is buffered or handed out."""
+        return url in self._hints
+
+    @property
+    def is_crowded(self) -> bool:
+        """True if more than half of the room is taken."""
+        return self._count > self._limit // 2
+
+    def __len__(self) -> int:
+        """Return how many URLs are buffered."""
+        return self._count
+
+
+class Frontier:
+    def __init__(
+        self,
+        workbench: Workbench,
+        hosts: HostTable,
+        scope: Scope,
+        limits: CrawlLimits,
+        buffer_limit: int = BUFFER_LIMIT,
+    ) -> None:
+        self._workbench = workbench
+        self._hosts = hosts
+        self._scope = scope
+        self._limits = limits
+        self.urls = UrlBuffer(buffer_limit)
+        # Filled by the frontier and by `Visits`, emptied by the caller that carries them out.
+        self.instructions: list[Instruction] = []
+        # Hosts with buffered URLs that are to enter the workbench. Filled by scheduled, release, _wake and _refill,
+        # emptied by tick.
+        self._entering: dict[str, None] = {}
+        # Suspended hosts that keep a URL here: a heap by wall-clock time. Filled by hold_back, emptied by _wake.
+        self._suspended: list[tuple[float, str]] = []
+        self._suspended_names: set[str] = set()
+        # Hosts that wait for a robots.txt of another host. Filled by hold, emptied by release.
+        self._held: set[str] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no host is about to enter the workbench."""
+        return not self._entering and not self._held
+
+    @property
+    def suspended_count(self) -> int:
+        return len(self._suspended_names)
+
+    def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
+        """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
+        name, urls, hints, _ = scheduled
+        if name in self._suspended_names or not self._is_admissible(name):
+            return False
+        host = self._hosts.meet(name)
+        if self.is_full(host):
+            self.refuse(host, scheduled)
+            return False
+        if host.status == HostStatus.GIVEN_UP:
+            self._hosts.welcome(host)
+        if host.status == HostStatus.SUSPENDED and self._wait_seconds(host, at):
+            self.urls.add(name, urls[:1], hints[:1])
+            self.hold_back(name, host.until)
+            return False
+        has_new = self.urls.add(name, urls, hints) > 0
+        if has_new and name not in self._held:
+            self._entering[name] = None
+        return has_new
+
+    def _is_admissible(self, name: str) -> bool:
+        if not self._scope.admits(name):
+            return False
+        limits, host = self._limits, self._hosts.find(name)
+        if host is None:
+            return limits.hosts is None or self._hosts.met_count < limits.hosts
+        # A host given up for what was only forbidden then may be allowed by now.
+        is_forgiven = host.reason == _PAGE_LIMIT or (host.reason == HostFailure.PRIVATE and limits.allow_private)
+        return host.status != HostStatus.GIVEN_UP or is_forgiven
+
+    def is_full(self, host: HostRecord) -> bool:
+        """Return True if the host has reached its page limit."""
+        return host.pages >= self._limits.host_pages
+
+    def tick(self, at: Instant) -> None:
+        """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter."""
+        self._wake(at)
+        for name in self._workbench.needs_urls(at.monotonic, _REFILL_COUNT):
+            self._refill(name, at)
+        while self._entering and self._has_room(at):
+            name = next(iter(self._entering))
+            del self._entering[name]
+            self._refill(name, at)
+
+    def _has_room(self, at: Instant) -> bool:
+        """Make room on the workbench by evicting suspended hosts if needed; return True if a host can enter."""
+        workbench, find = self._workbench, self._hosts.find
+        if workbench.has_room(at.monotonic):
+            return True
+        # A host outside the table was only asked for the robots.txt of another: the workbench must remember it.
+        for name in workbench.evict_suspended(at.monotonic, lambda name: find(name) is not None):
+            host = find(name)
+            assert host is not None
+            self.hold_back(name, host.until)
+        return workbench.has_room(at.monotonic)
+
+    def _refill(self, name: str, at: Instant) -> None:
+        host = self._hosts.find(name)
+        urls = self.urls.pop(name, QUEUED_URLS_LIMIT)
+        rejected = self._workbench.add(name, urls, at.monotonic, self._history(host, at) if host else NO_HISTORY)
+        self.urls.put_back(name, rejected)
+        if not urls:
+            self._workbench.remove_if_idle(name, at.monotonic)
+        elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
+            self._entering[name] = None
+
+    def _history(self, host: HostRecord, at: Instant) -> HostHistory:
+        if not (host.until or host.suspensions or host.consecutive_failures):
+            return NO_HISTORY
+        wait_seconds = self._wait_seconds(host, at)
+        until = at.monotonic + wait_seconds if wait_seconds else NO_HISTORY.until
+        return HostHistory(host.suspensions, host.consecutive_failures, until)
+
+    def _wait_seconds(self, host: HostRecord, at: Instant) -> float:
+        """Return how long a host must wait. A time later than any allowed wait was written by a wrong clock."""
+        wait_seconds = host.until - at.wall if host.until else 0.0
+        return wait_seconds if 0.0 < wait_seconds <= WAIT_MAX_SECONDS else 0.0
+
+    def _wake(self, at: Instant) -> None:
+        while self._suspended and self._suspended[0][0] <= at.wall:
+            name = heapq.heappop(self._suspended)[1]
+            self._suspended_names.remove(name)
+            self._entering[name] = None
+
+    def wake_at(self, at: Instant) -> float | None:
+        """Return the monotonic time at which a suspension held here ends; None if there is none."""
+        return at.monotonic + self._suspended[0][0] - at.wall if self._suspended else None
+
+    def hold_back(self, name: str, until: float) -> None:
+        """Keep a host off the workbench until a wall-clock time."""
+        if name in self._suspended_names:
+            return
+        is_kept = len(self._suspended) < _SUSPENDED_LIMIT and not self.urls.is_crowded
+        self.urls.drop(name, keep=1 if is_kept else 0)
+        if is_kept:
+            self._suspended_names.add(name)
+            heapq.heappush(self._suspended, (until, name))
+
+    def hold(self, name: str) -> None:
+        """Keep a host off the workbench until `release`. Its URLs stay buffered."""
+        self._held.add(name)
+
+    def release(self, name: str) -> None:
+        if name in self._held:
+            self._held.remove(name)
+            self._entering[name] = None
+
+    def may_contact(self, name: str, at: Instant) -> bool:
+        """Return True if a host may be asked for the robots.txt of another."""
+        if is_public_name(host_name(name)) and not self._limits.has_contact:
+            return False
+        host = self._hosts.find(name)
+        return host is None or (host.status != HostStatus.GIVEN_UP and not self._wait_seconds(host, at))
+
+    def follow_up(self, name: str, follow_up: FollowUp, at: Instant) -> None:
+        """Take note of what the workbench decided about a host."""
+        match follow_up.event:
+            case HostSuspended(_, reason, until):
+                wall_until = at.wall + until - at.monotonic
+                self.suspend(name, reason, wall_until, is_failing=reason is not HostFailure.CROWDED)
+            case HostGivenUp(_, reason):
+                self.give_up(name, reason)
+        back_off, host = follow_up.back_off, self._hosts.find(name)
+        if back_off is not None and host is not None and host.status != HostStatus.GIVEN_UP:
+            # The workbench waits by itself; the record is for the next start.
+            self._hosts.back_off(host, at.wall + back_off.until - at.monotonic, back_off.failures)
+
+    def suspend(self, name: str, reason: str, until: float, *, is_failing: bool) -> None:
+        """Suspend a host until a wall-clock time. One only asked for the robots.txt of another has no record."""
+        host = self._hosts.find(name)
+        if host is not None:
+            self._hosts.suspend(host, reason, until, is_failing=is_failing)
+        self.urls.drop(name, keep=0 if self.urls.is_crowded else 1)
+
+    def refuse(self, host: HostRecord, scheduled: Scheduled | None = None) -> None:
+        """Give up a host that has reached its page limit, and count its URLs as refused, each once.
+
+        More URLs of such a host may be found later and none is visited, so all beyond the last count are new.
+        """
+        count = self.give_up(host.name, _PAGE_LIMIT)
+        if scheduled is not None:
+            # URLs still here were visited without the repository knowing yet, or the workbench has them.
+            count = scheduled.left_count - sum(url in self.urls for url in scheduled.urls)
+        if count > host.refused:
+            self.instructions.append(CountRefused("host pages", count - host.refused))
+            host.refused = count
+            self._hosts.changed(host)
+
+    def give_up(self, name: str, reason: str) -> int:
+        """Give a host up; return how many of its buffered URLs were dropped."""
+        host = self._hosts.find(name)
+        if host is not None and host.status != HostStatus.GIVEN_UP:
+            self._hosts.give_up(host, reason)
+        return self.urls.drop(name)
+
+    def traits(self, name: str, addresses: tuple[str, ...]) -> HostTraits:
+        """Return what a host's delay depends on."""
+        limits, host = self._limits, self._hosts.find(name)
+        is_own = host_name(name) in limits.own_hosts or (limits.allow_private and _are_private(addresses))
+        return HostTraits(host.pages, host.crawl_delay_seconds, is_own) if host else HostTraits(is_own=is_own)
+
+
+def _are_private(addresses: tuple[str, ...]) -> bool:
+    parsed = [parse_address(each) for each in addresses]
+    return bool(parsed) and not any(each is None or is_public(each) for each in parsed)

@@ -1,0 +1,201 @@
+"""Ingest pages: decode, parse, end the visit, append to the archive, and collect documents, links and URLs.
+
+Pages that arrive together are ingested in micro-batches. An expensive page is parsed in another process first. The
+visit ends in the same step in which the page is stored, so page counts are current before the host's next visit.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from tarrafa.agent.discovery import Discovery
+from tarrafa.agent.extract_pool import LARGE_BYTES
+from tarrafa.agent.microbatch import MicroBatch
+from tarrafa.agent.outcomes import outcome_of
+from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
+from tarrafa.agent.unsaved import Unsaved
+from tarrafa.agent.visits import Visits
+from tarrafa.clock import Clock
+from tarrafa.errors import WorkError
+from tarrafa.keep import Archive, DocumentRow, Kept, Packed
+from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives
+from tarrafa.records import Headers, Page, header
+from tarrafa.schedule import BUSY_STATUSES, Visit
+
+# Names of the annotations in the archive.
+_DEPTH, _USAGE = "depth", "robots-usage"
+# A micro-batch takes about five milliseconds.
+_BATCH_COUNT, _BATCH_BYTES = 8, 160_000
+_LINK_BYTES = 300  # estimated memory for one link
+
+
+class Annotations(NamedTuple):
+    """Facts about a page that cannot be read from it, stored with it in the archive."""
+
+    depth: int  # links from a seed
+    usage: tuple[str, ...] = ()  # what the host's robots.txt says about its use
+
+    def fields(self) -> Headers:
+        return ((_DEPTH, str(self.depth)), *[(_USAGE, line) for line in self.usage])
+
+
+def annotations_of(fields: Headers) -> Annotations:
+    usage = tuple(value for name, value in fields if name == _USAGE)
+    return Annotations(int(header(fields, _DEPTH) or 0), usage)
+
+
+class Arrival(NamedTuple):
+    """A page that arrived, on its way into the archive."""
+
+    visit: Visit
+    annotations: Annotations
+    decoded: DecodedPage
+    parsed: ParsedPage | None = None  # if it was parsed already
+    listed: Unsaved | None = None  # the URLs of a long sitemap, judged already
+    packed: Packed | None = None  # if it was compressed for the archive already
+
+
+class UnsavedOwner(Protocol):
+    """Holds what was found since the last checkpoint; each checkpoint replaces it."""
+
+    @property
+    def unsaved(self) -> Unsaved: ...
+
+
+class Ingest:
+    def __init__(
+        self,
+        archive: Archive,
+        request_headers: Headers,
+        reader: PageReader,
+        discovery: Discovery,
+        visits: Visits,
+        owner: UnsavedOwner,
+        clock: Clock,
+    ) -> None:
+        self._archive = archive
+        self._request_headers = request_headers
+        self._reader = reader
+        self._discovery = discovery
+        self._visits = visits
+        self._owner = owner
+        self._clock = clock
+        self._batch: MicroBatch[Arrival] = MicroBatch(self._finish, _BATCH_COUNT, _BATCH_BYTES)
+
+    async def add(self, visit: Visit, page: Page, annotations: Annotations) -> None:
+        """Return when the page is stored, or will be fetched again; its visit has ended then."""
+        arrival = Arrival(visit, annotations, await self._reader.decode(page))
+        if len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
+            fields = annotations.fields()
+            packed = await asyncio.to_thread(self._archive.pack, page, self._request_headers, fields)
+            arrival = arrival._replace(packed=packed)
+        if arrival.decoded.is_expensive:
+            self._finish([await self._parsed_apart(arrival)])
+        else:
+            await self._batch.add(arrival, len(arrival.decoded.body))
+
+    async def _parsed_apart(self, arrival: Arrival) -> Arrival:
+        parsed = await self._reader.parse_apart(arrival.decoded)
+        listed = await self._discovery.judge_listed(parsed.extract, arrival.annotations.depth + 1)
+        return arrival._replace(parsed=parsed, listed=listed)
+
+    def _finish(self, arrivals: Sequence[Arrival]) -> None:
+        """End the visits and store the pages that will not be fetched again. Runs without yielding."""
+        at = self._clock.instant()
+        final = [each for each in arrivals if self._visits.page_fetched(each.visit, each.decoded.page, at)]
+        parsed = iter(self._reader.parse([each.decoded for each in final if each.parsed is None]))
+        unsaved = self._owner.unsaved
+        check_whole(unsaved)
+        unsaved.is_torn = True
+        for each in final:
+            page, fields = each.decoded.page, each.annotations.fields()
+            stored = self._archive.append(page, self._request_headers, fields, packed=each.packed)
+            self._collect(each.parsed or next(parsed), stored, each.annotations, each.listed)
+        unsaved.is_torn = False
+
+    async def recover(self, page: Page, stored: Kept, fields: Headers) -> None:
+        """Collect a page again that is in the archive, after the last checkpoint."""
+        annotations = annotations_of(fields)
+        decoded = await self._reader.decode(page)
+        if decoded.is_expensive:
+            parsed = await self._reader.parse_apart(decoded)
+        else:
+            (parsed,) = self._reader.parse([decoded])
+        listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
+        self._collect(parsed, stored, annotations, listed)
+
+    def _collect(self, parsed: ParsedPage, stored: Kept, annotations: Annotations, listed: Unsaved | None) -> None:
+        collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
+        depth, found = annotations.depth + 1, parsed.extract
+        if listed is not None:
+            self._owner.unsaved.merge_listed(listed)
+        elif found.listed:
+            self._discovery.follow_listed(self._owner.unsaved, found, depth)
+        self._visits.page_kept(parsed.page)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def check_whole(unsaved: Unsaved) -> None:
+    """Refuse to store or save anything after a page was stored and only a part of it was collected."""
+    if unsaved.is_torn:
+        raise WorkError("a page could not be collected, so nothing is saved; the archive has it for the next start")
+
+
+def collect(
+    into: Unsaved, parsed: ParsedPage, stored: Kept, annotations: Annotations, discovery: Discovery, robots_name: str
+) -> None:
+    """Add a stored page to what the next checkpoint saves: its document, its links, its outcome."""
+    page, found = parsed.page, parsed.extract
+    directives = read_directives(page.headers, found.robots, robots_name)
+    document = _document(parsed, stored, directives, annotations.usage)
+    into.documents.append(document)
+    into.links.append((page.url, page.at, found.links))
+    into.end(page.url, page.at, page.status, stored.place)
+    into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
+    into.counts["pages"] += 1
+    into.counts["bytes"] += len(page.body)
+    into.counts["outcome " + document.outcome] += 1
+    if directives.nofollow:
+        into.counts["refusal nofollow"] += len(found.links)
+    else:
+        discovery.follow_links(into, found, annotations.depth + 1)
+
+
+def _document(parsed: ParsedPage, stored: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+    page, found, document = parsed.page, parsed.extract, parsed.extract.document
+    return DocumentRow(
+        url=page.url,
+        fetched_at=page.at,
+        outcome=outcome_of(page.status),
+        status=page.status,
+        media_type=page.media_type[:100],
+        encoding=found.encoding,
+        language=document.language,
+        title=document.title,
+        description=document.description,
+        headings=document.headings,
+        text=document.text,
+        canonical=document.canonical_url or "",
+        published_at=document.published_seconds,
+        modified_at=document.modified_seconds,
+        signature=document.signature,
+        similarity=document.similarity,
+        directives=_names(directives),
+        usage=(*directives.usage, *usage),
+        size_bytes=parsed.size_bytes,
+        truncated=parsed.truncated,
+        digest=stored.digest,
+        archive_file=stored.place.file,
+        archive_offset=stored.place.offset,
+    )
+
+
+def _names(directives: Directives) -> tuple[str, ...]:
+    if directives is NO_DIRECTIVES:
+        return ()
+    names = [name for name in ("noindex", "nofollow", "noarchive") if getattr(directives, name)]
+    if directives.unavailable_after is not None:
+        names.append(f"unavailable_after={directives.unavailable_after:.0f}")
+    return tuple(names)

@@ -1,0 +1,119 @@
+"""What a crawl stores beside its pages, and the two steps that change it: a checkpoint and a cycle.
+
+1. A checkpoint has happened when hosts and its number are committed, and not before. Whatever else was written is
+   ignored after a kill, or written again.
+2. Batches up to the checkpoint are in the repository, or in files. A cycle takes all files at once, under the number
+   of the last of them, so a kill between the cycle and the removal of the files changes nothing.
+"""
+
+from collections.abc import Callable
+
+from tarrafa.agent.folder import CrawlFolder
+from tarrafa.agent.host_database import Checkpoint, HostDatabase
+from tarrafa.agent.host_table import HostChanges
+from tarrafa.agent.unsaved import Totals, Unsaved
+from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
+from tarrafa.errors import DamagedError
+from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, join_segments
+from tarrafa.verify import Bounds, Counts, Repository, Scheduled, Veuniq
+
+_DEFAULT_BOUNDS = Bounds()
+_JOIN_EVERY = 8  # checkpoints
+# URLs read from one block at a time, roughly; and from one of its hosts.
+_SUPPLY_URLS = 200_000
+_SUPPLY_HOST_MIN, _SUPPLY_HOST_MAX = 2, 1_000
+
+
+def _nothing() -> None:
+    """Do nothing: all is durable already."""
+
+
+class Store:
+    """Used by one thread at a time."""
+
+    def __init__(self, folder: CrawlFolder, bounds: Bounds = _DEFAULT_BOUNDS) -> None:
+        self._folder = folder
+        self._repository = Veuniq(folder.repository, bounds=bounds)
+        try:
+            self._hosts = HostDatabase(folder.hosts)
+            self.checkpoint = self._hosts.checkpoint()
+            self._check()
+            self._documents = Documents(folder.documents, self.checkpoint.number)
+            self._links = Links(folder.links, self.checkpoint.number)
+            self._batches = UrlBatches(folder.batches)
+            self._batches.remove(self._repository.last_batch)
+        except BaseException:
+            self._repository.close()
+            raise
+        self.counts = self._repository.counts()
+        # URLs in batch files. Filled by save, emptied by verify.
+        self.pending_count = count_urls(self._batches.read(self._repository.last_batch, self.checkpoint.number))
+
+    def _check(self) -> None:
+        """The repository cannot know a batch that no checkpoint has made."""
+        if self._repository.last_batch > self.checkpoint.number:
+            problem = f"is older than {self._folder.repository}; restore the whole folder from one copy"
+            raise DamagedError(f"{self._folder.hosts} {problem}")
+
+    def save(
+        self, unsaved: Unsaved, changes: HostChanges, end: Place, make_durable: Callable[[], None] = _nothing
+    ) -> None:
+        """Make a checkpoint of all that was found, and of the archive up to `end`."""
+        number = self.checkpoint.number + 1
+        make_durable()
+        for row in unsaved.documents:
+            self._documents.add(row)
+        for source, fetched_at, links in unsaved.links:
+            self._links.add_columns(source, fetched_at, links.columns)
+        self._documents.sync(number)
+        self._links.sync(number)
+        batch = batch_of(number, unsaved)
+        self._batches.write(batch)
+        self.pending_count += count_urls(batch)
+        checkpoint = Checkpoint(number, end, Totals(self.checkpoint.totals + unsaved.counts + changes.counts))
+        self._hosts.commit(checkpoint, changes)
+        self.checkpoint = checkpoint
+        if number % _JOIN_EVERY == 0:
+            join_segments(self._folder.documents, DOCUMENTS, number)
+            join_segments(self._folder.links, LINKS, number)
+
+    def verify(self) -> list[Scheduled]:
+        """Run a cycle over all batches that are saved; return what the verified block schedules."""
+        if self._repository.last_batch == self.checkpoint.number:
+            self.save(Unsaved(), HostChanges(), self.checkpoint.end)
+        number = self.checkpoint.number
+        self._repository.cycle(self._batches.read(self._repository.last_batch, number))
+        self._batches.remove(number)
+        self.pending_count = 0
+        self.counts = self._repository.counts()
+        return self.scheduled(self._repository.blocks_verified())
+
+    def scheduled(self, blocks: list[int]) -> list[Scheduled]:
+        """Return what to visit next, of blocks for which no batch waits."""
+        return scheduled_urls(self._repository, self.counts, blocks)
+
+    def blocks(self) -> list[int]:
+        return self._repository.blocks()
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the repository knows everything: no URL waits in a file, or for its block."""
+        return not self.pending_count and not self.counts.waiting
+
+    def host_statuses(self) -> dict[str, dict[str, int]]:
+        """Return how many hosts are suspended or given up, by reason."""
+        return self._hosts.statuses()
+
+    def disk_bytes(self) -> int:
+        return self._folder.disk_bytes()
+
+    def close(self) -> None:
+        self._hosts.close()
+        self._repository.close()
+
+
+def scheduled_urls(repository: Repository, counts: Counts, blocks: list[int]) -> list[Scheduled]:
+    """Return the scheduled URLs of some blocks, with fewer of each host the more hosts there are."""
+    hosts_count = max(1, counts.hosts // max(1, counts.blocks))
+    per_host = min(max(_SUPPLY_URLS // hosts_count, _SUPPLY_HOST_MIN), _SUPPLY_HOST_MAX)
+    return [each for block in blocks for each in repository.scheduled(block, per_host)]

@@ -1,0 +1,222 @@
+"""Visits, from the workbench's word to the outcome: the deciding half, without sockets. Events in, instructions out.
+
+Before the first page of a host, its robots.txt is fetched, by a visit of its own through the workbench. What it
+disallows is ended without a request. A failed visit is retried or ended as the workbench says. The caller carries out
+the instructions that gather in `Frontier.instructions` and reports what came of each.
+"""
+
+from tarrafa.agent.frontier import CrawlLimits, EndUrl, Fetch, Frontier, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.host_table import HostTable
+from tarrafa.agent.robots_cache import RobotsCache
+from tarrafa.clock import Instant
+from tarrafa.obey import (
+    ROBOTS_MAX_BYTES,
+    Basis,
+    Permission,
+    RobotsRequest,
+    first_request,
+    retry_after_seconds,
+    settle,
+)
+from tarrafa.records import Failure, FailureKind, Page, Request
+from tarrafa.schedule import Fate, FollowUp, UrlKind, Visit, VisitResult, Workbench, decode_hint
+from tarrafa.urls import host_name, host_of
+
+NAME_SECONDS = 300.0  # for which a resolved address is valid
+
+
+class Visits:
+    def __init__(
+        self, frontier: Frontier, workbench: Workbench, hosts: HostTable, robots: RobotsCache, limits: CrawlLimits
+    ) -> None:
+        self._frontier = frontier
+        self._workbench = workbench
+        self._hosts = hosts
+        self._robots = robots
+        self._in_flight_limit = limits.in_flight
+        # Each robots.txt that is to be fetched, by URL, with the hosts that need it: redirects may lead several hosts
+        # to one file. Filled by _request_robots, emptied by robots_fetched and _returned.
+        self._robots_requests: dict[str, list[RobotsRequest]] = {}
+        self.in_flight = 0  # visits begun and not ended
+        self.resolving = 0  # names being resolved
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.in_flight and not self.resolving and self._frontier.is_idle
+
+    def is_exhausted(self, at: Instant) -> bool:
+        """Return True if no visit can follow from what is in memory, except for suspended hosts."""
+        counts = self._workbench.counts(at.monotonic)
+        return self.is_idle and not counts.waiting and not counts.unresolved
+
+    def wake_at(self, at: Instant) -> float | None:
+        """Return the monotonic time at which `step` may have something new to do; None if only events can tell."""
+        if self._workbench.needs_urls_now:
+            return at.monotonic
+        times = (self._workbench.wake_at(), self._frontier.wake_at(at))
+        return min((when for when in times if when is not None), default=None)
+
+    def step(self, at: Instant, room: int) -> bool:
+        """Begin what may begin, at most `room` visits; return True if there were fewer than could have begun."""
+        self._frontier.tick(at)
+        now = at.monotonic
+        while self.resolving < self._in_flight_limit and (host := self._workbench.next_unresolved(now)) is not None:
+            self.resolving += 1
+            self._frontier.instructions.append(Resolve(host, host_name(host)))
+        room = min(room, self._in_flight_limit - self.in_flight)
+        while room > 0:
+            visit = self._workbench.next(now)
+            if visit is None:
+                return True
+            fetch = self._begin(visit, at)
+            if fetch is not None:
+                self.in_flight += 1
+                self._frontier.instructions.append(fetch)
+                room -= 1
+        return False
+
+    def resolved(self, host: str, found: tuple[str, ...] | Failure, at: Instant) -> None:
+        """Take the addresses of a host, or the failure to find any."""
+        self.resolving -= 1
+        now = at.monotonic
+        if isinstance(found, Failure):
+            self._follow_up(host, self._workbench.resolve_failed(host, now, found.kind), at)
+            return
+        self._workbench.update_traits(host, self._frontier.traits(host, found), now)
+        # If only a proxy knows the address, each host counts as an address of its own.
+        addresses = found or (host_name(host),)
+        self._follow_up(host, self._workbench.resolved(host, addresses, now, now + NAME_SECONDS), at)
+
+    def page_fetched(self, visit: Visit, page: Page, at: Instant) -> bool:
+        """End a visit that brought a page; return True if the page is to be kept, False if it will be retried."""
+        return self._ended(visit, page, at) is Fate.FINAL
+
+    def page_kept(self, page: Page) -> None:
+        """Count a page that was stored, in the record of its host."""
+        self._hosts.count_page(page, host_of(page.url))
+
+    def page_failed(self, visit: Visit, failure: Failure, at: Instant) -> None:
+        """End a visit that brought no answer."""
+        if self._ended(visit, failure, at) is Fate.FINAL:
+            self._frontier.instructions.append(EndUrl(visit.url, failure))
+            self._hosts.count_failure(host_of(visit.url))
+
+    def robots_fetched(self, visit: Visit, got: Page | Failure, at: Instant) -> None:
+        """End a visit to a robots.txt. The content coding of a page is undone already."""
+        follow_up = self._workbench_ended(visit, got, at)
+        # A retry needs the requests again, so they are taken only once the outcome is final.
+        if follow_up.fate is Fate.FINAL:
+            for request in self._robots_requests.pop(visit.url, []):
+                self._robots_answered(request, got, at)
+        self._follow_up(visit.host, follow_up, at)
+
+    def _ended(self, visit: Visit, got: Page | Failure, at: Instant) -> Fate:
+        follow_up = self._workbench_ended(visit, got, at)
+        self._follow_up(visit.host, follow_up, at)
+        return follow_up.fate
+
+    def _workbench_ended(self, visit: Visit, got: Page | Failure, at: Instant) -> FollowUp:
+        self.in_flight -= 1
+        self._hosts.note_visit(visit.host, got, at.wall)
+        return self._workbench.ended(visit, at.monotonic, _result(got, at))
+
+    def _begin(self, visit: Visit, at: Instant) -> Fetch | None:
+        """Return the fetch for a visit, or None if none is needed or allowed now."""
+        if visit.url in self._robots_requests:
+            request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
+            return Fetch(visit, request, Purpose.ROBOTS)
+        if visit.url not in self._frontier.urls:
+            # This robots.txt was fetched already, for another host.
+            self._workbench.skip(visit, at.monotonic, again=False)
+            return None
+        permission = self._robots.permission(visit.host, at.wall)
+        if permission is None:
+            self._workbench.skip(visit, at.monotonic, again=True)
+            self._request_robots(first_request(visit.host), at)
+            return None
+        if self._is_refused(visit, permission, at):
+            return None
+        hint = decode_hint(self._frontier.urls.hint(visit.url))
+        request = Request(visit.url, address=visit.address, any_type=hint.kind is UrlKind.SITEMAP)
+        return Fetch(visit, request, Purpose.PAGE, hint.depth)
+
+    def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
+        host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)
+        if self._frontier.is_full(host):
+            self._workbench.skip(visit, at.monotonic, again=True)
+            self._recall(visit.host, at)
+            self._frontier.refuse(host)
+        elif refusal is None:
+            return False
+        elif permission.basis is Basis.UNREACHABLE:
+            self._workbench.skip(visit, at.monotonic, again=True)
+            self._recall(visit.host, at)
+            reason, until = self._robots.reason(visit.host), permission.expires_at
+            self._frontier.suspend(visit.host, reason, until, is_failing=False)
+            self._frontier.hold_back(visit.host, until)
+        else:
+            self._workbench.skip(visit, at.monotonic, again=False)
+            self._frontier.instructions.append(EndUrl(visit.url, None))
+        return True
+
+    def _request_robots(self, request: RobotsRequest, at: Instant) -> bool:
+        """Queue a robots.txt before the pages of its host; return False if the host has no room for it."""
+        host = host_of(request.url)
+        is_queued = request.url in self._robots_requests and host != request.host
+        if not is_queued and not self._workbench.add_first(host, request.url, at.monotonic):
+            # The queue of the host may be full.
+            self._recall(host, at)
+            if not self._workbench.add_first(host, request.url, at.monotonic):
+                return False
+        self._robots_requests.setdefault(request.url, []).append(request)
+        return True
+
+    def _robots_answered(self, request: RobotsRequest, got: Page | Failure, at: Instant) -> None:
+        """Store what a host's robots.txt says, or follow its redirect."""
+        host = request.host
+        answer = settle(request, got, at.wall, self._hosts.robots_answer(host))
+        if isinstance(answer, RobotsRequest):
+            target = host_of(answer.url)
+            if target != host:
+                self._frontier.hold(host)
+                self._recall(host, at)
+            may_ask = target == host or self._frontier.may_contact(target, at)
+            if not (may_ask and self._request_robots(answer, at)):
+                self._robots_answered(answer, _not_visited(answer), at)
+            return
+        permission = self._robots.put(answer)
+        self._workbench.update_crawl_delay(host, permission.rules.crawl_delay_seconds or 0.0, at.monotonic)
+        if permission.rules.sitemaps:
+            self._frontier.instructions.append(OfferSitemaps(host, tuple(permission.rules.sitemaps)))
+        self._frontier.release(host)
+
+    def _follow_up(self, host: str, follow_up: FollowUp, at: Instant) -> None:
+        if follow_up.urls:
+            self._returned(host, follow_up.urls, at)
+        self._frontier.follow_up(host, follow_up, at)
+
+    def _recall(self, host: str, at: Instant) -> None:
+        """Take a host off the workbench; its URLs are buffered again."""
+        self._returned(host, self._workbench.remove(host, at.monotonic), at)
+
+    def _returned(self, host: str, urls: tuple[str, ...], at: Instant) -> None:
+        pages = []
+        for url in urls:
+            requests = self._robots_requests.pop(url, [])
+            if not requests and url in self._frontier.urls:
+                pages.append(url)
+            # The host itself requests its robots.txt again at its next turn; other hosts have waited in vain.
+            for request in requests:
+                if request.host != host:
+                    self._robots_answered(request, _not_visited(request), at)
+        self._frontier.urls.put_back(host, pages)
+
+
+def _not_visited(request: RobotsRequest) -> Failure:
+    return Failure(request.url, FailureKind.UNREACHABLE, "the redirect leads to a host that is not visited")
+
+
+def _result(got: Page | Failure, at: Instant) -> VisitResult:
+    if isinstance(got, Failure):
+        return VisitResult(0, got.kind)
+    return VisitResult(got.status, None, got.timings.total_seconds, retry_after_seconds(got, at.wall))
