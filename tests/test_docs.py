@@ -180,3 +180,29 @@ def test_every_part_has_its_place_in_the_import_contracts() -> None:
     assert set(layers) == parts
     rooms = parts & {"extract", "fetch", "keep", "obey", "rank", "schedule", "search", "simulate", "verify"}
     assert {f"tarrafa.{room}" for room in rooms} == set(contracts[0]["modules"])
+
+
+# Habits for contributors.
+
+
+def make_check_commands() -> list[str]:
+    _, _, rest = (ROOT / "Makefile").read_text().partition("\ncheck: install\n")
+    recipe = rest.partition("\n\n")[0]
+    return [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+
+
+def test_pre_commit_runs_the_commands_of_make_check() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"^ +entry: (.+)$", text, re.MULTILINE) == make_check_commands() != []
+    assert set(re.findall(r"repo: (\S+)", text)) == {"local"}
+
+
+def test_the_workflow_calls_the_ci_script() -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert re.findall(r"^ +- run: (.+)$", text, re.MULTILINE) == [".ci/run"]
+
+
+def test_every_place_named_for_contributors_exists() -> None:
+    places = re.findall(r"`((?:src|tests|benchmarks)/[^`]*)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert places
+    assert [place for place in places if not (ROOT / place).exists()] == []
