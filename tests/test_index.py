@@ -16,7 +16,7 @@ from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
 from tarrafa.collection.indexing import Indexing, follow
-from tarrafa.errors import HeldError, InputError
+from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, Documents, join_segments
 from tarrafa.search import Request, Search
 
@@ -112,7 +112,7 @@ def test_index_of_another_crawl_is_refused(kept: Kept, tmp_path: Path) -> None:
 def test_one_process_indexes(kept: Kept) -> None:
     with Indexing(kept.root) as first, Indexing(kept.root) as second:
         first.catch_up(lambda done, total: None, Event())
-        with pytest.raises(HeldError):
+        with pytest.raises(LockedError):
             second.catch_up(lambda done, total: None, Event())
 
 

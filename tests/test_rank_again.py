@@ -13,8 +13,8 @@ from keep_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection import ranking
 from tarrafa.collection.ranking import is_behind, ranks_folder, update_ranks
-from tarrafa.disk import Hold
-from tarrafa.errors import DamagedError, HeldError
+from tarrafa.disk import FolderLock
+from tarrafa.errors import DamagedError, LockedError
 from tarrafa.keep import DOCUMENTS, LINKS, join_segments
 from tarrafa.rank import Ranks, Settings
 
@@ -130,8 +130,8 @@ def test_two_processes_do_not_rank_at_once(crawl: Crawl) -> None:
     crawl.ranks()
     crawl.visit(C, link(B))
     crawl.commit()
-    hold = Hold(ranks_folder(crawl.root))
-    with pytest.raises(HeldError):
+    hold = FolderLock(ranks_folder(crawl.root))
+    with pytest.raises(LockedError):
         update_ranks(crawl.folder, lambda *_: None)
     hold.release()
 

@@ -25,7 +25,7 @@ from repositories import (
     new_folder,
     visits_of,
 )
-from tarrafa.errors import HeldError, InputError
+from tarrafa.errors import InputError, LockedError
 from tarrafa.lab.engines import ENGINES, open_repository, subgroups
 from tarrafa.verify import Batch, Cycle, Repository, drain
 
@@ -236,7 +236,7 @@ def test_empty_repository_knows_nothing(name: str, tmp_path: Path) -> None:
 
 @engines
 def test_second_process_in_the_same_folder_is_refused(name: str, tmp_path: Path) -> None:
-    with opened(name, tmp_path), pytest.raises(HeldError, match="in use by"):
+    with opened(name, tmp_path), pytest.raises(LockedError, match="in use by"):
         OPENERS[name](tmp_path)
 
 

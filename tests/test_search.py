@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexes import BEGAN, batch, index_folder, row, searched, urls, write
-from tarrafa.errors import DamagedError, HeldError, InputError
+from tarrafa.errors import DamagedError, InputError, LockedError
 from tarrafa.search import Request, Search, Writer
 from tarrafa.urls import fingerprint
 
@@ -278,7 +278,7 @@ def test_writer_remembers_how_many_rows_it_took(tmp_path: Path) -> None:
 
 def test_second_writer_is_refused(tmp_path: Path) -> None:
     writer = Writer(index_folder(tmp_path))
-    with pytest.raises(HeldError):
+    with pytest.raises(LockedError):
         Writer(index_folder(tmp_path))
     writer.close()
 

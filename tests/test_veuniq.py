@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sample_batches import batches
-from tarrafa.errors import DamagedError, HeldError, WorkError
+from tarrafa.errors import DamagedError, LockedError, WorkError
 from tarrafa.verify import Batch, Bounds, Collected, Extracted, Quota, Veuniq, drain
 from tarrafa.verify.veuniq.block import Run, merged
 from tarrafa.verify.veuniq.change import TEXTS_MAX
@@ -226,9 +226,9 @@ def test_the_second_process_is_refused_and_told_who_holds_it(tmp_path: Path) -> 
     repository = Veuniq(tmp_path)
     script = "import sys; from pathlib import Path; from tarrafa.verify import Veuniq; Veuniq(Path(sys.argv[1]))"
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert "HeldError" in done.stderr
+    assert "LockedError" in done.stderr
     assert f"process {os.getpid()}" in done.stderr
-    with pytest.raises(HeldError):
+    with pytest.raises(LockedError):
         Veuniq(tmp_path)
     repository.close()
     Veuniq(tmp_path).close()

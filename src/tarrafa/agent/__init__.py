@@ -30,7 +30,7 @@ from tarrafa.agent.keeper import Keeper
 from tarrafa.agent.loop import Agent, Limits
 from tarrafa.agent.memory import HostMemory
 from tarrafa.agent.outcomes import Outcome, reason_of
-from tarrafa.agent.parts import Manners, Parts, Web
+from tarrafa.agent.parts import Manners, Parts
 from tarrafa.agent.progress import Ending, Progress
 from tarrafa.agent.reading import Reading
 from tarrafa.agent.robots import Robots
@@ -55,7 +55,6 @@ __all__ = [
     "Robots",
     "Rounds",
     "Supply",
-    "Web",
     "checkpoint_of",
     "host_in",
     "reason_of",

@@ -15,7 +15,7 @@ import pyarrow as pa
 import xxhash
 
 from tarrafa.agent.gathering import Found, Gathering
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.numbers import as_column
 from tarrafa.verify import Batch, Collected, Extracted
@@ -41,7 +41,7 @@ _FACTS_COUNT = len(_EXTRACTED) - 1  # that are known of each URL that was found
 class Batches:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             remove_unfinished(folder)
 
@@ -49,14 +49,14 @@ class Batches:
         """How many URLs wait in it. Durable when it returns."""
         collected = [_collected(gathered.ended)] if gathered.ended else []
         data = _packed(_COLLECTED, collected) + _packed(_EXTRACTED, _extracted([gathered.found, *gathered.listed]))
-        with translated(self._folder), whole_file(self._path(number)) as file:
+        with map_disk_errors(self._folder), atomic_file(self._path(number)) as file:
             file.write(data)
             file.write(xxhash.xxh3_64_digest(data))
         return len(gathered.ended) + gathered.found_count
 
     def read(self, after: int, last: int) -> Batch:
         """All batches above `after`, up to `last`, as one."""
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             parts = [self._read(path) for number, path in self._files() if after < number <= last]
         collected = _joined(_COLLECTED, [part[0] for part in parts])
         extracted = _joined(_EXTRACTED, [part[1] for part in parts])
@@ -68,7 +68,7 @@ class Batches:
 
     def remove(self, last: int) -> None:
         """Those up to `last` are in the repository."""
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             for number, path in self._files():
                 if number <= last:
                     path.unlink()

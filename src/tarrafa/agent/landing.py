@@ -86,7 +86,7 @@ class Landing:
 
     async def _packed(self, landed: Landed) -> Packed:
         """In a thread, for it takes long and holds nobody else up there."""
-        archive, page, asked = self._parts.archive, landed.opened.page, self._parts.web.asked
+        archive, page, asked = self._parts.archive, landed.opened.page, self._parts.web.request_headers
         return await asyncio.to_thread(archive.pack, page, asked, landed.noted.fields())
 
     def _take_in(self, landed: list[Landed]) -> Iterator[None]:
@@ -120,7 +120,7 @@ class Landing:
 
     def _keep(self, landed: list[Landed]) -> None:
         """Into the archive and the gathering at once: between the two nothing is saved."""
-        archive, asked, rounds = self._parts.archive, self._parts.web.asked, self._parts.rounds
+        archive, asked, rounds = self._parts.archive, self._parts.web.request_headers, self._parts.rounds
         # Those that could have been tried again are read only now.
         unread = iter(self._parts.reading.read([each.opened for each in landed if each.read is None]))
         rounds.check_whole()

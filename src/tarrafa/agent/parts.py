@@ -1,7 +1,7 @@
 """What an agent is made of."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tarrafa.agent.memory import HostMemory
 from tarrafa.agent.reading import Reading
@@ -10,25 +10,8 @@ from tarrafa.agent.rounds import Rounds
 from tarrafa.agent.supply import Supply
 from tarrafa.clock import Clock
 from tarrafa.keep import Archive
-from tarrafa.records import Failure, Headers, Page, Request
+from tarrafa.records import Transport
 from tarrafa.schedule import Workbench
-
-
-class Web(Protocol):
-    """What brings pages, and knows addresses."""
-
-    @property
-    def asked(self) -> Headers:
-        """What every request carries."""
-        ...
-
-    async def fetch(self, request: Request) -> Page | Failure: ...
-
-    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
-        """Empty where only a proxy knows."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class Manners(NamedTuple):
@@ -47,7 +30,7 @@ class Parts:
     """Everything that the loop owns; the keeper's thread is behind `rounds`."""
 
     bench: Workbench
-    web: Web
+    web: Transport
     robots: Robots
     reading: Reading
     archive: Archive

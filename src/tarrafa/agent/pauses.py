@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarrafa.agent.hosts import Host
-from tarrafa.disk import translated
+from tarrafa.disk import map_disk_errors
 
 
 class Pause(NamedTuple):
@@ -33,7 +33,7 @@ class Pauses:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             # Files that no checkpoint has made needless. Filled by write and by a process that was killed, emptied by
             # `remove`.
@@ -44,7 +44,7 @@ class Pauses:
     def read(self) -> list[Pause]:
         """What an earlier process has left, the oldest first. A line that was cut tells nothing."""
         found: list[Pause] = []
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             lines = [line for path in self._files for line in path.read_bytes().splitlines()]
         for line in lines:
             with contextlib.suppress(ValueError, TypeError):
@@ -53,7 +53,7 @@ class Pauses:
 
     def write(self, host: Host) -> None:
         pause = Pause(host.name, str(host.standing), host.until, str(host.reason), host.asides, host.failing)
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             if self._descriptor is None:
                 path = self._folder / f"{self._next:08d}.jsonl"
                 self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -68,7 +68,7 @@ class Pauses:
         return files
 
     def remove(self, files: Iterable[Path]) -> None:
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             for path in files:
                 path.unlink(missing_ok=True)
 

@@ -25,7 +25,7 @@ def command(
     book = HostBook(folder.hosts)
     saved, standings = book.checkpoint(), book.standings()
     book.close()
-    is_running = folder.is_held()
+    is_running = folder.is_locked()
     told = {**folder.read_status(), "standings": standings}
     ending = Ending(told.get("ending", Ending.RUNNING))
     if ending is Ending.RUNNING and not is_running:

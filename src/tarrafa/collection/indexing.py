@@ -22,7 +22,7 @@ from tarrafa.agent import checkpoint_of
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.collection.anchoring import last_rows, name_of, rows_numbered
 from tarrafa.collection.ranking import ranks_folder, ranks_stamp
-from tarrafa.disk import is_held
+from tarrafa.disk import is_locked
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
@@ -151,7 +151,7 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
     rows_count, seconds = 0, 0.0
     while True:
         # Asked before the rows are read: what the crawl saves last is there when it lets go.
-        is_running = any(is_held(agent) for agent in agents(root))
+        is_running = any(is_locked(agent) for agent in agents(root))
         done = indexing.catch_up(told, stop)
         rows_count, seconds = rows_count + done.rows, seconds + done.seconds
         if not is_running or stop.wait(LOOK_SECONDS):

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.agent import CrawlFolder, checkpoint_of
-from tarrafa.disk import Hold, translated
+from tarrafa.disk import FolderLock, map_disk_errors
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
 from tarrafa.keep.segments import Layout
@@ -129,9 +129,9 @@ def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_
 
 @contextmanager
 def _held(place: Path) -> Iterator[None]:
-    with translated(place):
+    with map_disk_errors(place):
         place.mkdir(parents=True, exist_ok=True)
-        hold = Hold(place)
+        hold = FolderLock(place)
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.disk import translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.keep.documents import DOCUMENTS
 from tarrafa.keep.places import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, Place, archive_files, check_end
 from tarrafa.keep.read import StoredPage, pages, whole_pages
@@ -40,7 +40,7 @@ def export_warc(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
     # Reading every page proves that what is copied afterwards is not damaged.
     for _ in _stored_pages(snapshots, progress):
         pass
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for path, size_bytes in _archive_parts(snapshots):
             with path.open("rb") as part:
                 for start in range(0, size_bytes, _COPY_BYTES):
@@ -50,14 +50,14 @@ def export_warc(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
 
 def export_parquet(snapshots: Sequence[Snapshot], out: Path, progress: Progress) -> int:
     """All documents in one Parquet file; their number."""
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         return write_parquet(file, DOCUMENTS, grouped(_document_batches(snapshots, progress), DOCUMENTS))
 
 
 def export_jsonl(snapshots: Sequence[Snapshot], out: Path, progress: Progress) -> int:
     """Each document as a JSON object on a line of its own; their number."""
     count = 0
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for batch in _document_batches(snapshots, progress):
             for row in batch.to_pylist():
                 file.write(json.dumps(_jsonable(row), ensure_ascii=False).encode() + b"\n")
@@ -69,7 +69,7 @@ def export_cdxj(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
     """A sorted index of the archives' pages, by which web archive players find them; the number of lines."""
     count = 0
     unsorted = _index_lines(snapshots, progress)
-    with translated(out), sorted_lines(unsorted, out.parent) as lines, whole_file(out) as file:
+    with map_disk_errors(out), sorted_lines(unsorted, out.parent) as lines, atomic_file(out) as file:
         for line in lines:
             file.write(line.encode() + b"\n")
             count += 1
@@ -82,7 +82,7 @@ def export_records(snapshots: Sequence[Snapshot], out: Path, progress: Progress,
     The format knows no escape, so three bars within a page are written `||&#124;`, which reads the same in HTML.
     """
     count = 0
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for _, stored in _stored_pages(snapshots, progress, whole_pages):
             text = html(stored.page)
             if text is not None:

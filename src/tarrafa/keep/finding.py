@@ -25,7 +25,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pyarrow.parquet as pq
 import xxhash
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.keep.catalogue import Columns, DocumentCatalogue, LinkCatalogue, Urls
 from tarrafa.keep.documents import DOCUMENTS
 from tarrafa.keep.links import LINKS
@@ -160,7 +160,7 @@ class Finder:
 
     @contextlib.contextmanager
     def _catalogued(self, kind: _Kind[Catalogue], checkpoint: int) -> Iterator[Iterator[Catalogued[Catalogue]]]:
-        with translated(self._agent), live_files(self._agent / kind.folder, checkpoint) as files:
+        with map_disk_errors(self._agent), live_files(self._agent / kind.folder, checkpoint) as files:
             yield (each for file in files for each in self._opened(file, kind))
 
     def _opened(self, file: OpenSegment, kind: _Kind[Catalogue]) -> Iterator[Catalogued[Catalogue]]:
@@ -221,7 +221,7 @@ def _kept(path: Path, mark: str, make: Callable[[], Columns]) -> Columns:
 
 
 def _stored(path: Path, mark: str, columns: Columns) -> Columns:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         write_columns(file, columns, mark)
     # Mapped, it takes no memory that is missing elsewhere.
     return map_columns(path, mark) or columns

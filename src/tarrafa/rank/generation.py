@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.columns import F32, I64, U32, U64, Marks
 from tarrafa.rank.computing import Columns, Counts, Settings
@@ -141,7 +141,7 @@ def write_generation(
     folder: Path, columns: Columns, counts: Counts, taken: Mapping[str, Taken], settings: Settings
 ) -> None:
     """The caller holds the folder. What is there of another generation is removed after the new one counts."""
-    with translated(folder):
+    with map_disk_errors(folder):
         manifest = read_manifest(folder)
         generation = 1 + (manifest["generation"] if manifest else 0)
         place = folder / _name(generation)
@@ -186,7 +186,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     body = json.dumps(manifest, separators=(",", ":"))
-    with whole_file(folder / MANIFEST) as file:
+    with atomic_file(folder / MANIFEST) as file:
         file.write(json.dumps({"sum": xxhash.xxh3_64_intdigest(body.encode()), "manifest": body}).encode())
 
 
@@ -196,7 +196,7 @@ def _name(generation: int) -> str:
 
 def _written(path: Path, column: NDArray[Any]) -> tuple[int, int]:
     """The size and the sum of the file."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.save(file, column, allow_pickle=False)
     return path.stat().st_size, _sum(path)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.reducing import DocumentPart, DocumentRows, LinkPart, LinkRows
 
@@ -49,7 +49,7 @@ class Parts:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             remove_unfinished(self._folder)
             listed = self._listed()
@@ -80,7 +80,7 @@ class Parts:
 
     def forget(self, agent: str) -> None:
         """All of an agent: its rows are not those that were taken, because an older copy of it was restored."""
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             # The last ones first: what a kill leaves still follows from row 0.
             for part in sorted(self._parts, key=lambda each: -each.first):
                 if part.agent == agent:
@@ -107,7 +107,7 @@ class Parts:
 
     def _written(self, part: Part, content: DocumentPart | LinkPart) -> Part:
         name = f"{part.agent}-{part.kind}-{part.first:012d}-{part.end:012d}-{part.checkpoint:08d}.npz"
-        with translated(self._folder), whole_file(self._folder / name) as file:
+        with map_disk_errors(self._folder), atomic_file(self._folder / name) as file:
             np.savez(file, allow_pickle=False, **content._asdict())
         return part._replace(path=self._folder / name)
 

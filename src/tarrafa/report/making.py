@@ -107,7 +107,7 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
         hosts.read(path)
     status = folder.read_status()
     return Report(
-        is_running=folder.is_held(),
+        is_running=folder.is_locked(),
         in_flight=in_flight,
         totals=totals,
         run={name: status[name] for name in _OF_RUN if name in status},

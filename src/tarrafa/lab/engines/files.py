@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from tarrafa.disk import sync_folder, translated
+from tarrafa.disk import map_disk_errors, sync_folder
 from tarrafa.lab.engines.home import Home, State, checked, sync_file
 from tarrafa.lab.engines.host_list import read_hosts
 from tarrafa.lab.engines.offers import RECORD, U64, Offer, host_text, is_url, offer_of
@@ -36,7 +36,7 @@ class Files:
             self._apply()
 
     def cycle(self, batch: Batch) -> Cycle:
-        with translated(self._home.folder):
+        with map_disk_errors(self._home.folder):
             self._apply()  # what a cycle that failed has left
         return self._home.cycle(batch, self._cycle)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import Hold, disk_bytes, sync_folder, translated
+from tarrafa.disk import FolderLock, disk_bytes, map_disk_errors, sync_folder
 from tarrafa.errors import DamagedError
 from tarrafa.verify.contract import Batch, Counts, Cycle
 from tarrafa.verify.veuniq.disk import MANIFEST, read_manifest, write_manifest
@@ -38,7 +38,7 @@ class Home:
 
     def __init__(self, folder: Path, seed: int | None = None) -> None:
         self.folder = folder
-        with translated(folder):
+        with map_disk_errors(folder):
             self._hold = held(folder)
         with self.opening():
             self.state, self.rest = self._read() or self._begin(State() if seed is None else State(seed))
@@ -58,7 +58,7 @@ class Home:
     def opening(self) -> Iterator[None]:
         """Let go of the folder if what is done here fails."""
         try:
-            with translated(self.folder):
+            with map_disk_errors(self.folder):
                 yield
         except BaseException:
             self.close()
@@ -68,7 +68,7 @@ class Home:
         """Do the work of a batch, given the next state but for its counts; unless it was done before."""
         if batch.number <= self.state.batch:
             return Cycle(block=-1)
-        with translated(self.folder):
+        with map_disk_errors(self.folder):
             return work(batch, self.state.after(batch))
 
     def commit(self, state: State, **rest: Any) -> None:
@@ -92,9 +92,9 @@ def _nobody(_step: str) -> None:
     """Nobody watches the steps."""
 
 
-def held(folder: Path) -> Hold:
+def held(folder: Path) -> FolderLock:
     folder.mkdir(parents=True, exist_ok=True)
-    return Hold(folder)
+    return FolderLock(folder)
 
 
 def appended(path: Path, size: int, data: bytes) -> int:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tarrafa.disk import translated
+from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.lab.engines.home import State, checked, held
 from tarrafa.lab.engines.packing import only_piece, piece_of
@@ -65,7 +65,7 @@ class PairHome:
     def __init__(self, folder: Path, open_pairs: Callable[[Path], Pairs], foreign: Foreign) -> None:
         self.folder = folder
         self._open_pairs, self._foreign = open_pairs, foreign
-        with translated(folder):
+        with map_disk_errors(folder):
             self._hold = held(folder)
         try:
             with self.translated():
@@ -123,7 +123,7 @@ class PairHome:
     @contextmanager
     def translated(self) -> Iterator[None]:
         try:
-            with translated(self.folder):
+            with map_disk_errors(self.folder):
                 yield
         except self._foreign.kind as error:
             told = f"{self.folder / self._foreign.name}: {' '.join(str(error).split())}"

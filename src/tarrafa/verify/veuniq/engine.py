@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.disk import Hold, sync_folder, translated
+from tarrafa.disk import FolderLock, map_disk_errors, sync_folder
 from tarrafa.errors import DamagedError, InputError, WorkError
 from tarrafa.verify.contract import Batch, Counts, Cycle, Known
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
@@ -69,9 +69,9 @@ class Veuniq:
         self._folder = folder
         self._bounds = bounds
         self._step = step
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = Hold(folder)
+            self._hold = FolderLock(folder)
             try:
                 self._shelf = Shelf(folder)
                 self._state = self._open(seed)
@@ -137,7 +137,7 @@ class Veuniq:
     def cycle(self, batch: Batch) -> Cycle:
         if batch.number <= self._state.batch:
             return Cycle(block=-1)
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             return self._cycle(batch)
 
     def _cycle(self, batch: Batch) -> Cycle:
