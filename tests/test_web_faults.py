@@ -369,6 +369,45 @@ def test_memory_web_changes_with_its_clock_and_speed() -> None:
     assert asyncio.run(bodies()) == [get(web, web.geography.host(0), 0, day * 86_400_000).body for day in (0, 100, 200)]
 
 
+def test_memory_resolves_names_of_the_web_and_addresses_and_nothing_else() -> None:
+    web = Web(Plan(hosts=2, pages=4, names=True))
+    host = web.geography.host(1)
+    transport = MemoryTransport(web, InstantClock())
+    assert asyncio.run(transport.resolve(host.name)) == (host.address,)
+    assert asyncio.run(transport.resolve("127.9.9.9")) == ("127.9.9.9",)
+    outcome = asyncio.run(transport.resolve("example.org"))
+    assert isinstance(outcome, Failure)
+    assert (outcome.url, outcome.kind) == ("example.org", FailureKind.NAME)
+
+
+@pytest.mark.parametrize("fault", [Fault.HANG, Fault.SLOW, Fault.BUSY, Fault.RESET])
+def test_memory_answers_without_an_event_loop_what_a_fetch_brings(fault: Fault) -> None:
+    request = Request(Web(plan_with(fault)).geography.host(1).origin + "/")
+    clock = InstantClock(50.0)
+    awaited = MemoryTransport(Web(plan_with(fault)), clock, user_agent="tester")
+    asked = MemoryTransport(Web(plan_with(fault)), InstantClock(50.0), user_agent="tester")
+    for _ in range(6):
+        begun = clock.time
+        outcome = asyncio.run(awaited.fetch(request))
+        seconds, same = asked.answer(request, begun)
+        assert same == outcome
+        assert seconds == pytest.approx(clock.time - begun)
+    assert asked.journal.report() == awaited.journal.report()
+    assert asked.request_headers == (("User-Agent", "tester"),)
+
+
+def test_memory_answer_blames_a_caller_that_comes_before_the_last_answer_has_ended() -> None:
+    web = Web(plan_with(Fault.SLOW))
+    transport = MemoryTransport(web, InstantClock(), journal=Journal(web.robots, delay_seconds=2.0))
+    request = Request(web.geography.host(1).origin + "/")
+    seconds, _ = transport.answer(request, 0.0)
+    transport.answer(request, seconds / 2)
+    transport.answer(request, 2 * seconds)
+    transport.answer(request, 3 * seconds + 2.0)
+    report = transport.journal.report()
+    assert [entry["blame"] for entry in report["entries"]] == ["", "overlapping", "too early", ""]
+
+
 def test_memory_fetch_that_is_given_up_is_over_for_the_journal() -> None:
     web, clock = Web(plan_with(Fault.HANG)), VirtualClock()
     host = web.geography.host(1)

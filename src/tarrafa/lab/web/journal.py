@@ -3,6 +3,8 @@
 Counts are exact and kept by host; the single requests are kept up to a bound, the oldest go first.
 """
 
+import heapq
+import itertools
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -57,14 +59,19 @@ class Journal:
         self._visits: deque[Visit] = deque(maxlen=size)
         self._tallies: dict[str, Tally] = {}
         self._statuses: Counter[int] = Counter()
+        self._order = itertools.count()
+        # Filled by end_later, emptied by begin when the time has come, and by report.
+        self._ends: list[tuple[float, int, Host, Visit, float]] = []
 
     def clear(self) -> None:
+        self._ends.clear()
         self._visits.clear()
         self._tallies.clear()
         self._statuses.clear()
 
     def begin(self, host: Host, path: str, user_agent: str, now_seconds: float) -> str:
         """Count the request; the answer is what it is to blame for."""
+        self._end_until(now_seconds)
         tally = self._tallies.get(host.origin) or self._tally(host.origin)
         tally.requests += 1
         blame = ""
@@ -89,6 +96,15 @@ class Journal:
             tally.retry_seconds = max(tally.retry_seconds, now_seconds + retry_after_seconds)
         self._statuses[visit.status] += 1
         self._visits.append(visit)
+
+    def end_later(self, host: Host, visit: Visit, end_seconds: float, retry_after_seconds: float = 0.0) -> None:
+        """Note an end that lies ahead; it counts from its moment on. For callers whose moments never go back."""
+        heapq.heappush(self._ends, (end_seconds, next(self._order), host, visit, retry_after_seconds))
+
+    def _end_until(self, now_seconds: float) -> None:
+        while self._ends and self._ends[0][0] <= now_seconds:
+            end_seconds, _, host, visit, retry_after_seconds = heapq.heappop(self._ends)
+            self.end(host, visit, end_seconds, retry_after_seconds)
 
     def malformed(self, host: str, visit: Visit) -> None:
         tally = self._tally(host)
@@ -116,6 +132,7 @@ class Journal:
 
     def report(self, entries: int | None = None) -> dict[str, Any]:
         """Totals, counts by host, and the last `entries` requests (all that are kept, if None)."""
+        self._end_until(float("inf"))
         by_host = {origin: tally.public() for origin, tally in self._tallies.items()}
         totals = {name: sum(counts[name] for counts in by_host.values()) for name in _PUBLIC}
         kept = list(self._visits)

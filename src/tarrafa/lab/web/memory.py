@@ -1,22 +1,36 @@
-"""The door without sockets: the same web as a `Transport`, on any clock, for simulation.
+"""The synthetic web as a transport without sockets, on any clock, for tests and simulation.
 
-Time passes on the given clock alone, so that an hour of slow hosts takes a moment, and the same questions get the same
-answers in the same order.
+Time passes on the given clock alone, so an hour of slow hosts takes a moment, and the same requests get the same
+answers in the same order. `fetch` and `resolve` are for an event loop; `answer` and `look_up` say the same to a caller
+that keeps its own time.
 """
 
+from typing import NamedTuple
+
+from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock
 from tarrafa.lab.web.answers import DRIP_BYTES, DRIP_SECONDS, Answer, Ask, Manner, Web
 from tarrafa.lab.web.dates import EPOCH_SECONDS, http_date
 from tarrafa.lab.web.http import FALSE_LENGTH_BYTES
 from tarrafa.lab.web.journal import Journal, Visit
 from tarrafa.lab.web.plan import Host
-from tarrafa.records import Failure, FailureKind, Page, Request, Timings
+from tarrafa.records import Failure, FailureKind, Headers, Page, Request, Timings
 
 CLIENT = "127.0.0.1"
 
 
+class Delivery(NamedTuple):
+    """The outcome of a request, how long it takes, and its line for the journal if a host received it."""
+
+    seconds: float
+    outcome: Page | Failure
+    host: Host | None = None
+    visit: Visit | None = None
+    retry_after_seconds: float = 0.0
+
+
 class MemoryTransport:
-    """Brings the pages of a web. `round_trip_seconds` is what each answer takes at least."""
+    """Fetches pages of a synthetic web. Each answer takes at least `round_trip_seconds`."""
 
     def __init__(
         self,
@@ -34,6 +48,7 @@ class MemoryTransport:
         self._port = f":{web.plan.port}"
         self._clock = clock
         self._opened = clock.monotonic()
+        self._epoch = clock.now() - clock.monotonic()
         self._user_agent = user_agent
         self._speed = speed
         self._round_trip_seconds = round_trip_seconds
@@ -41,66 +56,99 @@ class MemoryTransport:
         self._body_limit_bytes = body_limit_bytes
         self.journal = journal or Journal(web.robots)
 
+    @property
+    def request_headers(self) -> Headers:
+        return (("User-Agent", self._user_agent),)
+
     async def fetch(self, request: Request) -> Page | Failure:
+        delivery = self._deliver(request, self._clock.monotonic())
+        try:
+            if delivery.seconds:
+                await self._clock.sleep(delivery.seconds)
+        finally:
+            if delivery.host and delivery.visit:
+                end_seconds = self._clock.monotonic() - self._opened
+                self.journal.end(delivery.host, delivery.visit, end_seconds, delivery.retry_after_seconds)
+        return delivery.outcome
+
+    def answer(self, request: Request, at_seconds: float) -> tuple[float, Page | Failure]:
+        """Return how many seconds a fetch takes that begins at this moment of the clock, and its outcome.
+
+        The journal takes the fetch to last that long, also if the caller gives up before.
+        """
+        delivery = self._deliver(request, at_seconds)
+        if delivery.host and delivery.visit:
+            end_seconds = at_seconds + delivery.seconds - self._opened
+            self.journal.end_later(delivery.host, delivery.visit, end_seconds, delivery.retry_after_seconds)
+        return delivery.seconds, delivery.outcome
+
+    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
+        return self.look_up(name)
+
+    def look_up(self, name: str) -> tuple[str, ...] | Failure:
+        """Return the addresses of a name; an address stands for itself."""
+        literal = parse_address(name)
+        address = str(literal) if literal else self._web.geography.resolve(name)
+        return (address,) if address else Failure(name, FailureKind.NAME, f"{name} has no address")
+
+    def close(self) -> None:
+        """Do nothing: there is no connection to close."""
+
+    def _deliver(self, request: Request, at_seconds: float) -> Delivery:
         if not request.url.startswith("http://"):
-            return Failure(request.url, FailureKind.URL, "the made-up web speaks http alone")
+            return Delivery(0.0, Failure(request.url, FailureKind.URL, "the synthetic web speaks http only"))
         authority, _, rest = request.url.removeprefix("http://").partition("/")
         host = self._web.geography.find(authority) if authority.endswith(self._port) else None
         if host is None:
-            await self._clock.sleep(self._round_trip_seconds)
-            return Failure(request.url, self._absence(authority), f"nobody answers for {authority}")
-        return await self._visit(host, request, f"/{rest}")
+            failure = Failure(request.url, self._absence(authority), f"no host at {authority}")
+            return Delivery(self._round_trip_seconds, failure)
+        return self._visit(host, request, f"/{rest}", at_seconds)
 
     def _absence(self, authority: str) -> FailureKind:
-        """As over sockets: the server takes connections for all of 127.0.0.0/8, and drops those for nobody."""
+        """Return what sockets would report: the server listens on all of 127.0.0.0/8 and drops unknown hosts."""
         if not authority.partition(":")[0][-1:].isdigit():
             return FailureKind.NAME
         is_heard = authority.startswith("127.") and authority.endswith(self._port)
         return FailureKind.RESET if is_heard else FailureKind.REFUSED
 
-    async def _visit(self, host: Host, request: Request, path: str) -> Page | Failure:
-        begun, at = self._seconds(), self._clock.now()
+    def _visit(self, host: Host, request: Request, path: str, at_seconds: float) -> Delivery:
+        begun = at_seconds - self._opened
         blame = self.journal.begin(host, path, self._user_agent, begun)
         headers = {name.lower(): value for name, value in request.headers}
         answer = self._web.answer(Ask(host, path, headers), int(begun * self._speed * 1000))
         visit = Visit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
-        try:
-            return await self._receive(host, request.url, answer, at)
-        finally:
-            self.journal.end(host, visit, self._seconds(), answer.retry_after_seconds)
+        seconds, outcome = self._receive(host, request, answer, at_seconds)
+        return Delivery(seconds, outcome, host, visit, answer.retry_after_seconds)
 
-    async def _receive(self, host: Host, url: str, answer: Answer, at: float) -> Page | Failure:
+    def _receive(self, host: Host, request: Request, answer: Answer, at_seconds: float) -> tuple[float, Page | Failure]:
         seconds = self._round_trip_seconds + answer.wait_seconds
         if answer.manner is Manner.DRIP:
             seconds += len(answer.body) // DRIP_BYTES * DRIP_SECONDS
         if answer.manner is Manner.HANG or seconds > self._timeout_seconds:
-            await self._clock.sleep(self._timeout_seconds)
-            return Failure(url, FailureKind.TIMEOUT, f"no answer in {self._timeout_seconds:g} s")
-        await self._clock.sleep(seconds)
+            failure = Failure(request.url, FailureKind.TIMEOUT, f"no answer in {self._timeout_seconds:g} s")
+            return self._timeout_seconds, failure
         if answer.manner is Manner.RESET:
-            return Failure(url, FailureKind.RESET, "connection reset")
-        return self._page(host, url, answer, at, seconds)
+            return seconds, Failure(request.url, FailureKind.RESET, "connection reset")
+        return seconds, self._page(host, request, answer, at_seconds, seconds)
 
-    def _page(self, host: Host, url: str, answer: Answer, at: float, seconds: float) -> Page:
-        body, limit = answer.body, self._body_limit_bytes
+    def _page(self, host: Host, request: Request, answer: Answer, at_seconds: float, seconds: float) -> Page:
+        body, limit = answer.body, request.body_limit_bytes or self._body_limit_bytes
         if answer.manner is Manner.ENDLESS:
             body = body * (limit // len(body) + 1)
         elif answer.manner is Manner.LONG:
             body = body[:-FALSE_LENGTH_BYTES]
-        headers = [("Date", http_date(EPOCH_SECONDS + int(self._seconds() * self._speed)))]
+        sent = at_seconds - self._opened + seconds
+        headers = [("Date", http_date(EPOCH_SECONDS + int(sent * self._speed)))]
         headers += [("Content-Type", answer.type)] if answer.type else []
         return Page(
-            url=url,
+            url=request.url,
             status=answer.status,
             headers=(*headers, *answer.headers),
             body=body[:limit],
-            at=at,
+            at=self._epoch + at_seconds,
             timings=Timings(
                 connect_seconds=self._round_trip_seconds, first_byte_seconds=seconds, total_seconds=seconds
             ),
             truncated=len(body) > limit or answer.manner is Manner.SHORT,
             address=host.address,
         )
-
-    def _seconds(self) -> float:
-        return self._clock.monotonic() - self._opened
