@@ -28,7 +28,7 @@ from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
 from tarrafa.keep.segments import write_parquet
 from tarrafa.lab.experiment.measure import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
-from tarrafa.rank import Counts
+from tarrafa.rank import RankCounts
 
 SEED = 1
 LINKS_COUNT = 10_000_000
@@ -171,7 +171,7 @@ def measure(root: Path, links: int) -> dict[str, Any]:
     }
 
 
-def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], Counts]:
+def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
     before_bytes = rss_bytes()
     cost = measured(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)

@@ -11,7 +11,7 @@ from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links
-from tarrafa.rank import RankColumns, Ranks, Settings
+from tarrafa.rank import RankColumns, Ranks, RankSettings
 from tarrafa.urls import fingerprint
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
@@ -55,9 +55,9 @@ class Crawl:
         book.commit(Checkpoint(self.checkpoint, BEGINNING, Totals()), [])
         book.close()
 
-    def ranks(self, settings: Settings | None = None) -> Ranks:
+    def ranks(self, settings: RankSettings | None = None) -> Ranks:
         self.commit()
-        return update_ranks(self.folder, lambda *_: None, settings or Settings(tolerance=1e-10))
+        return update_ranks(self.folder, lambda *_: None, settings or RankSettings(tolerance=1e-10))
 
 
 def of(ranks: Ranks, *urls: str) -> RankColumns:

@@ -18,7 +18,7 @@ from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.errors import InputError
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links, open_archive
 from tarrafa.records import Headers, Page
-from tarrafa.search import Hit, Request, Results
+from tarrafa.search import Hit, Results, SearchRequest
 from tarrafa.serve import Collection, Rate, Reader, Searching, Server, Site, listen, make_application
 
 DAY = 86_400.0
@@ -191,12 +191,12 @@ class FakeSearch:
 
     def __init__(self) -> None:
         # Filled by each question, read by the test.
-        self.requests: list[Request] = []
+        self.requests: list[SearchRequest] = []
         self.refreshes = 0
         self.is_slow_begun = threading.Event()
         self.may_end = threading.Event()
 
-    def search(self, request: Request) -> Results:
+    def search(self, request: SearchRequest) -> Results:
         self.requests.append(request)
         if request.text == "slow":
             self.is_slow_begun.set()

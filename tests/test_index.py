@@ -18,7 +18,7 @@ from tarrafa.agent.totals import Totals
 from tarrafa.collection.indexing import Indexing, follow
 from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, Documents, join_segments
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 KILLS = 25
 ROWS = 1_000
@@ -182,7 +182,7 @@ def test_killed_at_random_moments_nothing_is_missing_or_double(kept: Kept) -> No
     assert killed > KILLS // 2
     search = Search.open(kept.root)
     assert search.documents_count == len(expected)
-    pages = [search.search(Request("net", top=100, page=page, per_site=0)).hits for page in range(1, 6)]
+    pages = [search.search(SearchRequest("net", top=100, page=page, per_site=0)).hits for page in range(1, 6)]
     found = {hit.url.rpartition("/")[2]: hit.title for page in pages for hit in page}
     assert found == {path: f"visit {number}" for path, number in expected.items()}
 
@@ -208,8 +208,8 @@ def test_crawled_pages_are_found_by_their_titles(web: ServedWeb, crawl: Path) ->
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["documents"] > 0
     search = Search.open(crawl)
-    hit = search.search(Request("a de the of", top=1)).hits[0]
-    assert hit.url in {each.url for each in search.search(Request(f'"{hit.title}"')).hits}
+    hit = search.search(SearchRequest("a de the of", top=1)).hits[0]
+    assert hit.url in {each.url for each in search.search(SearchRequest(f'"{hit.title}"')).hits}
     found = run("search", hit.title, "--dir", str(crawl), "--json", "--explain", "--per-site", "5")
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)

@@ -16,7 +16,7 @@ from tarrafa.collection.ranking import is_behind, ranks_folder, update_ranks
 from tarrafa.disk import FolderLock
 from tarrafa.errors import DamagedError, LockedError
 from tarrafa.keep import DOCUMENTS, LINKS, join_segments
-from tarrafa.rank import Ranks, Settings
+from tarrafa.rank import Ranks, RankSettings
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def crawl() -> Iterator[Crawl]:
 
 def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
-    first = crawl.ranks(Settings())
+    first = crawl.ranks(RankSettings())
     assert not is_behind(crawl.root)
     crawl.commit()  # a checkpoint without rows
     assert update_ranks(crawl.folder, lambda *_: None).generation == first.generation
@@ -36,7 +36,7 @@ def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
 def test_other_settings_make_other_ranks(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     assert crawl.ranks().generation == 1
-    assert crawl.ranks(Settings(damping=0.5)).generation == 2
+    assert crawl.ranks(RankSettings(damping=0.5)).generation == 2
 
 
 def test_a_reader_keeps_what_it_has_open(crawl: Crawl) -> None:
@@ -162,7 +162,7 @@ update_ranks(CrawlFolder(Path(sys.argv[1])), lambda *_: None)
 def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_ones(crawl: Crawl, step: int) -> None:
     """Two parts, each joined with the one before, fifteen columns and the manifest: one of them never gets its name."""
     crawl.visit(A, link(B))
-    crawl.ranks(Settings())
+    crawl.ranks(RankSettings())
     crawl.visit(C, link(B))
     crawl.commit()
     command = [sys.executable, "-c", KILLED, str(crawl.root), str(step)]

@@ -25,7 +25,7 @@ from tarrafa.configuration import Configuration
 from tarrafa.keep import DOCUMENTS, batches
 from tarrafa.lab.web import served_apart
 from tarrafa.schedule import Seeds
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 _SHOWN = 3  # results of each search
 
@@ -81,7 +81,7 @@ def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
     first, second = _words_of_a_title(folder)
     found = []
     for text in (f"{first} {second}", f"+{first} +{second}", f'"{first} {second}"'):
-        request = Request(text, top=_SHOWN)
+        request = SearchRequest(text, top=_SHOWN)
         results = search.search(request)
         found.append({"query": text, "count": results.count, "best": [hit.url for hit in results.hits]})
         if not is_quiet:

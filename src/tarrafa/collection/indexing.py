@@ -27,7 +27,7 @@ from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
 from tarrafa.keep.added import rows_added
 from tarrafa.rank import Ranks
-from tarrafa.search import COLUMNS, Writer
+from tarrafa.search import COLUMNS, IndexWriter
 
 INDEX_FOLDER = "index"
 COMMIT_ROWS = 150_000
@@ -59,7 +59,7 @@ class Indexing:
         # Replaced when there are newer ones.
         self._ranks: Ranks | None = None
         self._ranks_stamp: int | None = None
-        self._writers: dict[Path, Writer] = {}
+        self._writers: dict[Path, IndexWriter] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> "Indexing":
@@ -82,14 +82,14 @@ class Indexing:
             self._ranks = Ranks.open(ranks_folder(self._root))
             self._ranks_stamp = stamp
 
-    def _writer(self, agent: Path) -> Writer:
+    def _writer(self, agent: Path) -> IndexWriter:
         if agent not in self._writers:
-            writer = Writer(agent / INDEX_FOLDER, is_new=self._is_new, clock=self._clock)
+            writer = IndexWriter(agent / INDEX_FOLDER, is_new=self._is_new, clock=self._clock)
             self._stack.callback(writer.close)
             self._writers[agent] = writer
         return self._writers[agent]
 
-    def _catch_up(self, agent: Path, writer: Writer, told: Told, stop: Event) -> int:
+    def _catch_up(self, agent: Path, writer: IndexWriter, told: Told, stop: Event) -> int:
         start, checkpoint = writer.rows_count, checkpoint_of(agent / "hosts" / "hosts.sqlite").number
         total = count_rows(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint)
         if start > total:
@@ -106,7 +106,9 @@ class Indexing:
         commits.finish()
         return writer.rows_count - start
 
-    def _follow_ranks(self, agent: Path, checkpoint: int, writer: Writer, commits: "_Commits", stop: Event) -> None:
+    def _follow_ranks(
+        self, agent: Path, checkpoint: int, writer: IndexWriter, commits: "_Commits", stop: Event
+    ) -> None:
         """The rows taken so far get the anchors of these ranks, and those that come too."""
         writer.anchors = None if self._ranks is None else self._ranks.anchors
         name = "" if self._ranks is None else name_of(self._ranks)
@@ -126,7 +128,7 @@ class Indexing:
 class _Commits:
     """Of a long run, one now and then, so that the first pages are found before the last are read; one at the end."""
 
-    def __init__(self, writer: Writer, is_due: bool) -> None:
+    def __init__(self, writer: IndexWriter, is_due: bool) -> None:
         self._writer = writer
         self.is_due = is_due  # whether there is anything to commit
         self._rows_count, self._committed_at = 0, time.monotonic()

@@ -25,13 +25,13 @@ from tarrafa.rank import (
     LINK_COLUMNS,
     PART_ROWS,
     U64,
+    AgentRows,
     DocumentRows,
-    Kind,
+    GraphParts,
     LinkRows,
-    Parts,
     Ranks,
-    Settings,
-    Taken,
+    RankSettings,
+    RowKind,
     compute,
     fingerprints_of,
     write_generation,
@@ -39,7 +39,7 @@ from tarrafa.rank import (
 from tarrafa.rank.generation import MANIFEST
 
 RANKS_FOLDER = "ranks"
-_DEFAULT_SETTINGS = Settings()
+_DEFAULT_SETTINGS = RankSettings()
 # Rows that become a part keep their texts in memory until then; those of a usual crawl take half of that.
 _GATHERED_BYTES = 200_000_000
 
@@ -48,7 +48,7 @@ Told = Callable[[str, int, int], None]
 
 
 class _Source(NamedTuple):
-    kind: Kind
+    kind: RowKind
     folder: str
     layout: Layout
     columns: tuple[str, ...]
@@ -57,8 +57,8 @@ class _Source(NamedTuple):
 
 
 _SOURCES = (
-    _Source(Kind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",), DocumentRows),
-    _Source(Kind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind"), lambda: LinkRows(is_nofollow)),
+    _Source(RowKind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",), DocumentRows),
+    _Source(RowKind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind"), lambda: LinkRows(is_nofollow)),
 )
 
 
@@ -82,23 +82,23 @@ def ranks_stamp(root: Path) -> int | None:
         return None
 
 
-def present(root: Path) -> dict[str, Taken]:
+def present(root: Path) -> dict[str, AgentRows]:
     """What each agent of a crawl has saved by now: counted, not read."""
-    found: dict[str, Taken] = {}
+    found: dict[str, AgentRows] = {}
     for agent in sorted((root / "agents").iterdir()) if (root / "agents").is_dir() else ():
         if (agent / "hosts" / "hosts.sqlite").is_file():
             checkpoint = checkpoint_of(agent / "hosts" / "hosts.sqlite").number
             rows = [count_rows(agent / source.folder, source.layout, checkpoint) for source in _SOURCES]
-            found[agent.name] = Taken(checkpoint, *rows)
+            found[agent.name] = AgentRows(checkpoint, *rows)
     return found
 
 
-def is_behind(root: Path, settings: Settings = _DEFAULT_SETTINGS) -> bool:
+def is_behind(root: Path, settings: RankSettings = _DEFAULT_SETTINGS) -> bool:
     """Whether there is anything that the ranks do not know. Links are not read."""
     return _is_behind(Ranks.open(ranks_folder(root)), present(root), settings)
 
 
-def _is_behind(ranks: Ranks | None, now: dict[str, Taken], settings: Settings) -> bool:
+def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSettings) -> bool:
     if ranks is None or ranks.settings != asdict(settings):
         return True
     return {agent: taken[1:] for agent, taken in ranks.taken.items()} != {
@@ -106,7 +106,7 @@ def _is_behind(ranks: Ranks | None, now: dict[str, Taken], settings: Settings) -
     }
 
 
-def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_SETTINGS) -> Ranks:
+def update_ranks(folder: CrawlFolder, told: Told, settings: RankSettings = _DEFAULT_SETTINGS) -> Ranks:
     """The ranks of all that the crawl has saved; made anew if anything was added."""
     place = ranks_folder(folder.root)
     with _held(place):
@@ -114,7 +114,7 @@ def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_
         ranks = Ranks.open(place)
         if ranks is not None and not _is_behind(ranks, now, settings):
             return ranks
-        parts = Parts(place)
+        parts = GraphParts(place)
         taken = _take(folder.root, parts, now, told)
         # What the threads that read have freed, this one could not use: it goes back to the system.
         pa.default_memory_pool().release_unused()
@@ -138,7 +138,7 @@ def _held(place: Path) -> Iterator[None]:
         hold.release()
 
 
-def _take(root: Path, parts: Parts, now: dict[str, Taken], told: Told) -> dict[str, Taken]:
+def _take(root: Path, parts: GraphParts, now: dict[str, AgentRows], told: Told) -> dict[str, AgentRows]:
     """Everything that was added becomes parts."""
     for agent in parts.agents():
         if agent not in now or _is_older(parts, agent, now[agent]):
@@ -147,20 +147,20 @@ def _take(root: Path, parts: Parts, now: dict[str, Taken], told: Told) -> dict[s
     for agent, taken in now.items():
         for source in _SOURCES:
             for _ in _parts_added(root / "agents" / agent, parts, source, taken.checkpoint):
-                told("reading", sum(parts.rows(each, kind) for each in now for kind in Kind), total)
+                told("reading", sum(parts.rows(each, kind) for each in now for kind in RowKind), total)
     return {
-        agent: Taken(taken.checkpoint, parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+        agent: AgentRows(taken.checkpoint, parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
         for agent, taken in now.items()
     }
 
 
-def _is_older(parts: Parts, agent: str, taken: Taken) -> bool:
+def _is_older(parts: GraphParts, agent: str, taken: AgentRows) -> bool:
     """Whether the agent has less than was taken from it: an older copy was restored, or the crawl was begun anew."""
-    rows = (parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+    rows = (parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
     return parts.checkpoint(agent) > taken.checkpoint or rows[0] > taken.documents or rows[1] > taken.links
 
 
-def _parts_added(agent: Path, parts: Parts, source: _Source, checkpoint: int) -> Iterator[None]:
+def _parts_added(agent: Path, parts: GraphParts, source: _Source, checkpoint: int) -> Iterator[None]:
     """Each part is durable when its turn ends."""
     with ThreadPoolExecutor(1, "parts") as maker:
         making: Future[None] | None = None
@@ -192,7 +192,7 @@ def _gathered(
 
 
 def _add_part(
-    parts: Parts, agent: str, kind: Kind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
+    parts: GraphParts, agent: str, kind: RowKind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
 ) -> None:
     parts.add(agent, kind, rows, checkpoint, gathered.part())
 

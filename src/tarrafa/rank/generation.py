@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.columns import F32, I64, U32, U64, Marks
-from tarrafa.rank.computing import Columns, Counts, Settings
+from tarrafa.rank.computing import Columns, RankCounts, RankSettings
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -35,7 +35,7 @@ _OPENING_TRIES = 5
 _REMEDY = "remove the folder, and rank again"
 
 
-class Taken(NamedTuple):
+class AgentRows(NamedTuple):
     """What of an agent's rows the ranks are made of."""
 
     checkpoint: int
@@ -63,8 +63,8 @@ class Ranks:
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.generation: int = manifest["generation"]
-        self.taken = {agent: Taken(*taken) for agent, taken in manifest["taken"].items()}
-        self.counts = Counts(**manifest["counts"])
+        self.taken = {agent: AgentRows(*taken) for agent, taken in manifest["taken"].items()}
+        self.counts = RankCounts(**manifest["counts"])
         self.settings: dict[str, Any] = manifest["settings"]
         place = folder / _name(self.generation)
         self._columns = Columns(*(_mapped(place / f"{name}.npy", *manifest["files"][name]) for name in Columns._fields))
@@ -138,7 +138,7 @@ def _picked(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:
 
 
 def write_generation(
-    folder: Path, columns: Columns, counts: Counts, taken: Mapping[str, Taken], settings: Settings
+    folder: Path, columns: Columns, counts: RankCounts, taken: Mapping[str, AgentRows], settings: RankSettings
 ) -> None:
     """The caller holds the folder. What is there of another generation is removed after the new one counts."""
     with map_disk_errors(folder):

@@ -75,7 +75,7 @@ class _Mark(NamedTuple):
     anchors: str = ""
 
 
-class Writer:
+class IndexWriter:
     """The index of one agent, to be written. Close it to let another process in."""
 
     def __init__(
