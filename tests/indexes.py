@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tarrafa.keep import DocumentRow
 from tarrafa.keep.documents import _table
+from tarrafa.layout import CrawlPaths
 from tarrafa.search import IndexWriter, Search, SearchRequest
 
 BEGAN = 1_700_000_000.0
@@ -26,7 +27,7 @@ def batch(rows: Iterable[DocumentRow]) -> pa.RecordBatch:
 
 
 def index_folder(root: Path, agent: str = "00") -> Path:
-    return root / "agents" / agent / "index"
+    return CrawlPaths(root, agent).index
 
 
 def write(root: Path, *rows: DocumentRow, agent: str = "00") -> None:

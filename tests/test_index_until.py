@@ -89,7 +89,7 @@ def test_look_that_finds_nothing_over_commits_nothing(crawl: Crawl) -> None:
     crawl.rows = [until("a", END)]
     crawl.commit()
     found(crawl, clock)
-    mark = crawl.folder.root / "agents" / "00" / "index" / "mark.json"
+    mark = crawl.folder.index / "mark.json"
     before = mark.stat().st_ino
     found(crawl, clock)
     assert mark.stat().st_ino == before

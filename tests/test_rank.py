@@ -6,8 +6,9 @@ import pytest
 
 from keep_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
-from tarrafa.collection.ranking import best_hosts, best_pages, is_behind, ranks_folder
+from tarrafa.collection.ranking import best_hosts, best_pages, is_behind
 from tarrafa.keep import Link
+from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks, RankSettings
 
 
@@ -42,7 +43,7 @@ def test_a_crawl_without_anything_has_empty_ranks(crawl: Crawl) -> None:
 
 def test_there_are_no_ranks_before_they_are_made(crawl: Crawl) -> None:
     crawl.commit()
-    assert Ranks.open(ranks_folder(crawl.root)) is None
+    assert Ranks.open(crawl.folder.ranks) is None
     assert is_behind(crawl.root)
 
 
@@ -211,7 +212,7 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
         second = Crawl(other)
         second.visit(B, link(C))
         second.commit()
-        (other / "agents" / "00").rename(crawl.root / "agents" / "01")
+        CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
     assert set(ranks.taken) == {"00", "01"}
     assert of(ranks, C).links_outside.tolist() == [2]
@@ -225,7 +226,7 @@ def test_a_text_that_two_agents_saw_is_one(crawl: Crawl) -> None:
         second = Crawl(other)
         second.visit(B, link(C, "everywhere"), link(D, "everywhere"))
         second.commit()
-        (other / "agents" / "00").rename(crawl.root / "agents" / "01")
+        CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
     assert anchors(ranks, D) == [("everywhere", 2)]
     assert sorted(anchors(ranks, C)) == [("everywhere", 1), ("only here", 1)]

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.collection.ranking import ranks_folder
 from tarrafa.errors import InputError, WorkError
+from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks
 from tarrafa.search import Search, SearchRequest
 
@@ -53,7 +53,7 @@ def quality_of(folder: Path) -> Quality:
         crawl = Path(name) / "crawl"
         with served(pages_of(collection.documents)) as hosts:
             crawled(hosts, crawl)
-        search = Search.open(crawl, Ranks.open(ranks_folder(crawl)))
+        search = Search.open(crawl, Ranks.open(CrawlPaths(crawl).ranks))
         scores = [
             ndcg(found(search, text), collection.gains[query])
             for query, text in collection.queries.items()

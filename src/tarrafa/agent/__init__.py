@@ -24,7 +24,7 @@ there and gathered again, instead of being fetched again. Recovery is the normal
 Not done here: choosing between agents (there is one), visiting pages again, indexing.
 """
 
-from tarrafa.agent.folder import AGENT, CrawlFolder
+from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.hosts import Host, HostBook, checkpoint_of, host_in
 from tarrafa.agent.keeper import Keeper
 from tarrafa.agent.loop import Agent, Limits
@@ -38,7 +38,6 @@ from tarrafa.agent.rounds import Rounds
 from tarrafa.agent.supply import Supply
 
 __all__ = [
-    "AGENT",
     "Agent",
     "CrawlFolder",
     "Ending",

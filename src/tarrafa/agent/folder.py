@@ -1,4 +1,4 @@
-"""Where everything of a crawl stands on the disk."""
+"""The folder of a crawl: held by one process, with seeds, configuration and status."""
 
 import contextlib
 import json
@@ -8,67 +8,12 @@ from typing import Any
 
 from tarrafa.disk import FolderLock, disk_bytes, is_locked, map_disk_errors
 from tarrafa.errors import InputError
-from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER
+from tarrafa.layout import CrawlPaths
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.texts import quoted
 
-AGENT = "00"
 
-
-class CrawlFolder:
-    __slots__ = ("root",)
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    @property
-    def configuration(self) -> Path:
-        return self.root / "tarrafa.toml"
-
-    @property
-    def seeds(self) -> Path:
-        return self.root / "seeds.txt"
-
-    @property
-    def agent(self) -> Path:
-        return self.root / "agents" / AGENT
-
-    @property
-    def repository(self) -> Path:
-        return self.agent / "repository"
-
-    @property
-    def batches(self) -> Path:
-        return self.agent / "batches"
-
-    @property
-    def hosts(self) -> Path:
-        return self.agent / "hosts" / "hosts.sqlite"
-
-    @property
-    def robots(self) -> Path:
-        return self.agent / "hosts" / "robots.sqlite"
-
-    @property
-    def pauses(self) -> Path:
-        return self.agent / "hosts" / "pauses"
-
-    @property
-    def archive(self) -> Path:
-        return self.agent / ARCHIVE_FOLDER
-
-    @property
-    def documents(self) -> Path:
-        return self.agent / DOCUMENTS_FOLDER
-
-    @property
-    def links(self) -> Path:
-        return self.agent / LINKS_FOLDER
-
-    @property
-    def status(self) -> Path:
-        return self.agent / "status.json"
-
+class CrawlFolder(CrawlPaths):
     def exists(self) -> bool:
         return self.hosts.is_file()
 

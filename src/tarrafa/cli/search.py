@@ -9,7 +9,6 @@ import typer
 from rich.text import Text
 
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.collection.ranking import ranks_folder
 from tarrafa.rank import Ranks
 from tarrafa.search import TOP_MAX, Hit, Results, Search, SearchRequest
 from tarrafa.texts import printable
@@ -45,7 +44,7 @@ def command(
     request = SearchRequest(
         query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, semantic=semantic, explain=explain
     )
-    results = Search.open(folder.root, Ranks.open(ranks_folder(folder.root))).search(request)
+    results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
     if as_json:
         show_json(_told(results))
     else:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from tarrafa.clock import Clock
-from tarrafa.collection.ranking import ranks_folder, ranks_stamp
+from tarrafa.collection.ranking import ranks_stamp
 from tarrafa.errors import InputError, TarrafaError
+from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
 from tarrafa.search import Results, Search, SearchRequest
@@ -122,7 +123,7 @@ class Collection:
     def _renew_ranks(self) -> None:
         stamp = ranks_stamp(self._root)
         if stamp != self._ranks_stamp:
-            self._ranks = Ranks.open(ranks_folder(self._root))
+            self._ranks = Ranks.open(CrawlPaths(self._root).ranks)
             self._ranks_stamp = stamp
 
 
