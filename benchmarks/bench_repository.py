@@ -22,7 +22,7 @@ from tarrafa.lab.experiment import engines
 from tarrafa.lab.experiment.measure import Cost, disk_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.stream import Shape, Stream
 from tarrafa.memory import keep_freed_memory
-from tarrafa.verify import Batch, Repository
+from tarrafa.verify import Batch, UniquenessEngine
 
 SEED = 1
 KNOWN = 10_000_000
@@ -45,7 +45,7 @@ class Restful(Protocol):
 class Contestant:
     name: str
     folder: Path
-    repository: Repository
+    repository: UniquenessEngine
     held_bytes: int = 0  # memory that its cycles left behind
     peak_bytes: int = 0
     costs: list[Cost] = field(default_factory=list)  # of the measured cycles
@@ -75,7 +75,7 @@ class Contestant:
         }
 
 
-def cycle_and_rest(repository: Repository, batch: Batch) -> None:
+def cycle_and_rest(repository: UniquenessEngine, batch: Batch) -> None:
     """With what an engine does beside because of the cycle; else the next engine would pay for it."""
     repository.cycle(batch)
     if isinstance(repository, Restful):

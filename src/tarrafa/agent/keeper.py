@@ -15,9 +15,9 @@ from tarrafa.agent.hosts import Checkpoint, HostBook
 from tarrafa.agent.totals import Totals
 from tarrafa.errors import DamagedError
 from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, join_segments
-from tarrafa.verify import Bounds, Scheduled, Veuniq
+from tarrafa.verify import RepositoryBounds, Scheduled, Veuniq
 
-_DEFAULT_BOUNDS = Bounds()
+_DEFAULT_BOUNDS = RepositoryBounds()
 _JOIN_EVERY = 8  # checkpoints
 # Of one block at a time, roughly; and of one of its hosts.
 _SUPPLY_URLS = 200_000
@@ -31,7 +31,7 @@ def _nothing() -> None:
 class Keeper:
     """Used by one thread at a time."""
 
-    def __init__(self, folder: CrawlFolder, bounds: Bounds = _DEFAULT_BOUNDS) -> None:
+    def __init__(self, folder: CrawlFolder, bounds: RepositoryBounds = _DEFAULT_BOUNDS) -> None:
         self._folder = folder
         self._repository = Veuniq(folder.repository, bounds=bounds)
         try:

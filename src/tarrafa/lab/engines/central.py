@@ -7,7 +7,7 @@ from pathlib import Path
 from tarrafa.lab.engines.home import Home, State
 from tarrafa.lab.engines.offers import offer_of
 from tarrafa.lab.engines.subgroups import Subgroup, SubgroupFile
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 
 
 class Central:
@@ -38,7 +38,7 @@ class Central:
     def urls_of(self, host: str) -> Iterator[Known]:
         return self._file.urls_of(host)
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         return self._home.state.counts(self._home.folder)
 
     def close(self) -> None:

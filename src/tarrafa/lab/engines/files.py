@@ -21,7 +21,7 @@ from tarrafa.lab.engines.host_list import read_hosts
 from tarrafa.lab.engines.offers import RECORD, U64, Offer, host_text, is_url, offer_of
 from tarrafa.lab.engines.packing import only_piece, packed, piece_of, unpacked, whole_pieces
 from tarrafa.lab.engines.subgroups import NOTHING, Group, added, known_in, known_of_host, merged
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
 
@@ -97,7 +97,7 @@ class Files:
     def urls_of(self, host: str) -> Iterator[Known]:
         return known_of_host(self._group_of(host + "/"), host)
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         return self._home.state.counts(self._home.folder)
 
     def close(self) -> None:

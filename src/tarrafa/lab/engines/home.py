@@ -10,7 +10,7 @@ from typing import Any
 
 from tarrafa.disk import FolderLock, disk_bytes, map_disk_errors, sync_folder
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import Batch, Counts, Cycle
+from tarrafa.verify.contract import Batch, Cycle, RepositoryCounts
 from tarrafa.verify.veuniq.disk import MANIFEST, read_manifest, write_manifest
 
 
@@ -29,8 +29,8 @@ class State:
         """The next state, but for what is counted."""
         return replace(self, batch=batch.number, cycle=self.cycle + 1)
 
-    def counts(self, folder: Path, blocks: int = 1, waiting: int = 0) -> Counts:
-        return Counts(self.known, self.collected, self.hosts, blocks, waiting, disk_bytes(folder))
+    def counts(self, folder: Path, blocks: int = 1, waiting: int = 0) -> RepositoryCounts:
+        return RepositoryCounts(self.known, self.collected, self.hosts, blocks, waiting, disk_bytes(folder))
 
 
 class Home:

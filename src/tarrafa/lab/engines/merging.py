@@ -31,7 +31,7 @@ from tarrafa.lab.engines.offers import (
 )
 from tarrafa.lab.engines.packing import piece_of, read_pieces
 from tarrafa.lab.engines.sorted_file import Layout, SortedFile, Values, Written
-from tarrafa.verify.contract import LINKS_MAX, Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import LINKS_MAX, Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 # Priority in the low half of four bytes, links in the high half; links from outside; and whether collected.
@@ -143,7 +143,7 @@ class Merging:
         for name in VISIT_NAMES:
             records[name][places[ours]] = visits[name][ours]  # of several, the last stays
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         return self._home.state.counts(self._home.folder)
 
     def close(self) -> None:

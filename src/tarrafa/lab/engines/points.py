@@ -29,7 +29,7 @@ from tarrafa.lab.engines.offers import (
     settled,
 )
 from tarrafa.lab.engines.pairs import Foreign, Pair, PairHome, Pairs
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 _KEY = np.dtype([("kind", "S1"), ("host", ">u8"), ("fingerprint", ">u8")])
@@ -90,7 +90,7 @@ class Points:
         for place in np.argsort(records["cycle"], kind="stable").tolist():
             yield known_of(texts[place].decode(), records[place])
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         return self._home.state.counts(self._home.folder)
 
     def close(self) -> None:

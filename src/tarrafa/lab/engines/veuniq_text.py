@@ -16,7 +16,7 @@ from tarrafa.lab.engines.home import Home, State, appended
 from tarrafa.lab.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
 from tarrafa.lab.engines.packing import packed, read_pieces, unpacked
 from tarrafa.lab.engines.subgroups import Subgroup, SubgroupFile
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 BLOCKS = 10
@@ -107,7 +107,7 @@ class VeuniqText:
         file = self._file_of(host + "/")
         return file.urls_of(host) if file else iter(())
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         waiting = sum(block.waiting for block in self._blocks)
         return self._home.state.counts(self._home.folder, len(self._blocks), waiting)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tarrafa.errors import InputError
-from tarrafa.verify import Repository, Veuniq
+from tarrafa.verify import UniquenessEngine, Veuniq
 
 
 def names() -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def chosen(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def opened(name: str, folder: Path, seed: int) -> Repository:
+def opened(name: str, folder: Path, seed: int) -> UniquenessEngine:
     """The engine on a folder of its own. VEUNIQ hashes hosts as the stream does: its blocks are the stream's."""
     if name == "veuniq":
         return Veuniq(folder, seed=seed)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tarrafa.lab.experiment.measure import Cost, disk_bytes, measured
 from tarrafa.lab.experiment.stream import Shape, Stream
-from tarrafa.verify import Bounds, Quota, Veuniq
+from tarrafa.verify import Quota, RepositoryBounds, Veuniq
 
 SEED = 1
 MILLION = 1_000_000
@@ -47,7 +47,7 @@ class Effect(NamedTuple):
 
 def points(known: int) -> list[tuple[str, Point]]:
     """A middle, in proportion to the size of the repository, and what is varied around it."""
-    usual = Bounds()
+    usual = RepositoryBounds()
     middle = Point(known // 4, known // 20, usual.run_ratio, usual.quota.scheduled)
     blocks = [known // part for part in (2, 4, 8, 16)]
     batches = [known // part for part in (5, 10, 20, 40)]
@@ -73,7 +73,7 @@ def study(known: int, tell: Tell, folder: Path | None = None) -> list[Effect]:
 
 
 def _effect(point: Point, known: int, folder: Path) -> Effect:
-    bounds = Bounds(rows=point.block_rows, run_ratio=point.run_ratio, quota=Quota(point.scheduled))
+    bounds = RepositoryBounds(rows=point.block_rows, run_ratio=point.run_ratio, quota=Quota(point.scheduled))
     with Veuniq(folder, bounds=bounds, seed=SEED) as repository:
         costs = _grown(repository, _stream(point, known), known)
         counts = repository.counts()

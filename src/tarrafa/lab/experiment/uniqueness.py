@@ -27,7 +27,7 @@ from tarrafa.errors import DamagedError, InputError
 from tarrafa.lab.experiment import engines
 from tarrafa.lab.experiment.measure import disk_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.stream import Shape, Stream
-from tarrafa.verify import Batch, Collected, Extracted, Repository
+from tarrafa.verify import Batch, Collected, Extracted, UniquenessEngine
 from tarrafa.verify.keys import texts_of
 
 GROWTH = "growth.csv"
@@ -105,7 +105,7 @@ def grow(names: list[str], known: int, folder: Path, settings: Settings, tell: T
 class _Grower:
     """One engine in a run."""
 
-    def __init__(self, name: str, repository: Repository, folder: Path, rows: list[Row]) -> None:
+    def __init__(self, name: str, repository: UniquenessEngine, folder: Path, rows: list[Row]) -> None:
         self.last = max((row.cycle for row in rows if row.engine == name), default=-1)
         self._name, self._repository, self._folder = name, repository, folder
         self._is_interrupted = self.last >= 0
@@ -165,8 +165,8 @@ def _progress(cycle: int, rows: list[Row], offered: int, known: int) -> str:
 
 
 @contextmanager
-def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[str, Repository]]:
-    opened: dict[str, Repository] = {}
+def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[str, UniquenessEngine]]:
+    opened: dict[str, UniquenessEngine] = {}
     try:
         for name in names:
             opened[name] = engines.opened(name, folder / name, seed)
