@@ -20,9 +20,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 ROOMS = sorted(path for path in SOURCE.rglob("*") if path.is_dir() and list(path.glob("*.py")))
 
 GLOSSARY = [
-    *("URL", "href", "link", "host", "address", "site", "page", "document", "repository", "block", "batch", "cycle"),
-    *("fresh", "known", "duplicate", "scheduled", "remaining", "workbench", "outcome", "archive", "agent", "group"),
-    *("partition", "routing table", "priority", "score", "rank", "refresh"),
+    *("URL", "href", "link", "host", "address", "site", "page", "visit", "document", "repository", "block", "batch"),
+    *("cycle", "checkpoint", "fresh", "known", "duplicate", "scheduled", "remaining", "frontier", "workbench"),
+    *("suspended", "outcome", "archive", "agent", "priority", "score", "rank", "refresh", "slot", "group"),
+    *("partition", "routing table"),
 ]
 
 
