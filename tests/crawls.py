@@ -11,7 +11,7 @@ from typing import Any
 
 from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.keep import DOCUMENTS, LINKS, batches
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 # Without any delay, and with little patience: nobody waits in a test.
 HASTE = """
@@ -58,7 +58,7 @@ class ServedWeb:
 
 @contextmanager
 def served(*options: str) -> Iterator[ServedWeb]:
-    with served_apart(*options) as url:
+    with served_in_process(*options) as url:
         yield ServedWeb(url)
 
 

@@ -23,7 +23,7 @@ from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
 from tarrafa.keep import DOCUMENTS, batches
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 from tarrafa.schedule import Seeds
 from tarrafa.search import Search, SearchRequest
 
@@ -56,7 +56,7 @@ def command(
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
     configuration = configured(context, {**web, **own})
     synthetic_web(configuration)  # what is wrong with it is told before anything is started
-    with tempfile.TemporaryDirectory() as scratch, served_apart(*_options(configuration)) as url:
+    with tempfile.TemporaryDirectory() as scratch, served_in_process(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
         if not as_json:
             section = configuration.web

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tarrafa.agent import CrawlFolder, Ending
 from tarrafa.errors import WorkError
 from tarrafa.lab.experiment.plots import figure_of
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 SAMPLES = "crawl.csv"
 _LOOK_SECONDS = 2.0
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> list[Sample]:
     """Crawl so many pages of a web that has twice as many; one sample every few seconds."""
-    with served_apart("--hosts", str(hosts), "--pages", str(2 * pages), "--log-size", "0") as url:
+    with served_in_process("--hosts", str(hosts), "--pages", str(2 * pages), "--log-size", "0") as url:
         own = ["--allow-private", "--scope", "any", "--delay", "0s"]
         words = ["crawl", url, "--dir", str(folder), "--pages", str(pages), "--json", *own]
         command = [sys.executable, "-m", "tarrafa", *words]

@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock
-from tarrafa.lab.web.answers import DRIP_BYTES, DRIP_SECONDS, Answer, Ask, Manner, Web
-from tarrafa.lab.web.dates import EPOCH_SECONDS, http_date
-from tarrafa.lab.web.http import FALSE_LENGTH_BYTES
-from tarrafa.lab.web.journal import Journal, Visit
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.history import EPOCH_SECONDS, http_date
+from tarrafa.lab.web.http_messages import FALSE_LENGTH_BYTES
+from tarrafa.lab.web.journal import Journal, LoggedVisit
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import DRIP_BYTES, DRIP_SECONDS, SendMode, SyntheticWeb, WebAnswer, WebRequest
 from tarrafa.records import Failure, FailureKind, Headers, Page, Request, Timings
 
 CLIENT = "127.0.0.1"
 
 
-class Delivery(NamedTuple):
+class MemoryAnswer(NamedTuple):
     """The outcome of a request, how long it takes, and its line for the journal if a host received it."""
 
     seconds: float
     outcome: Page | Failure
-    host: Host | None = None
-    visit: Visit | None = None
+    host: SyntheticHost | None = None
+    visit: LoggedVisit | None = None
     retry_after_seconds: float = 0.0
 
 
@@ -34,7 +34,7 @@ class MemoryTransport:
 
     def __init__(
         self,
-        web: Web,
+        web: SyntheticWeb,
         clock: Clock,
         *,
         user_agent: str = "",
@@ -88,20 +88,20 @@ class MemoryTransport:
     def look_up(self, name: str) -> tuple[str, ...] | Failure:
         """Return the addresses of a name; an address stands for itself."""
         literal = parse_address(name)
-        address = str(literal) if literal else self._web.geography.resolve(name)
+        address = str(literal) if literal else self._web.hosts.resolve(name)
         return (address,) if address else Failure(name, FailureKind.NAME, f"{name} has no address")
 
     def close(self) -> None:
         """Do nothing: there is no connection to close."""
 
-    def _deliver(self, request: Request, at_seconds: float) -> Delivery:
+    def _deliver(self, request: Request, at_seconds: float) -> MemoryAnswer:
         if not request.url.startswith("http://"):
-            return Delivery(0.0, Failure(request.url, FailureKind.URL, "the synthetic web speaks http only"))
+            return MemoryAnswer(0.0, Failure(request.url, FailureKind.URL, "the synthetic web speaks http only"))
         authority, _, rest = request.url.removeprefix("http://").partition("/")
-        host = self._web.geography.find(authority) if authority.endswith(self._port) else None
+        host = self._web.hosts.find(authority) if authority.endswith(self._port) else None
         if host is None:
             failure = Failure(request.url, self._absence(authority), f"no host at {authority}")
-            return Delivery(self._round_trip_seconds, failure)
+            return MemoryAnswer(self._round_trip_seconds, failure)
         return self._visit(host, request, f"/{rest}", at_seconds)
 
     def _absence(self, authority: str) -> FailureKind:
@@ -111,31 +111,35 @@ class MemoryTransport:
         is_heard = authority.startswith("127.") and authority.endswith(self._port)
         return FailureKind.RESET if is_heard else FailureKind.REFUSED
 
-    def _visit(self, host: Host, request: Request, path: str, at_seconds: float) -> Delivery:
+    def _visit(self, host: SyntheticHost, request: Request, path: str, at_seconds: float) -> MemoryAnswer:
         begun = at_seconds - self._opened
         blame = self.journal.begin(host, path, self._user_agent, begun)
         headers = {name.lower(): value for name, value in request.headers}
-        answer = self._web.answer(Ask(host, path, headers), int(begun * self._speed * 1000))
-        visit = Visit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
+        answer = self._web.answer(WebRequest(host, path, headers), int(begun * self._speed * 1000))
+        visit = LoggedVisit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
         seconds, outcome = self._receive(host, request, answer, at_seconds)
-        return Delivery(seconds, outcome, host, visit, answer.retry_after_seconds)
+        return MemoryAnswer(seconds, outcome, host, visit, answer.retry_after_seconds)
 
-    def _receive(self, host: Host, request: Request, answer: Answer, at_seconds: float) -> tuple[float, Page | Failure]:
+    def _receive(
+        self, host: SyntheticHost, request: Request, answer: WebAnswer, at_seconds: float
+    ) -> tuple[float, Page | Failure]:
         seconds = self._round_trip_seconds + answer.wait_seconds
-        if answer.manner is Manner.DRIP:
+        if answer.send_mode is SendMode.DRIP:
             seconds += len(answer.body) // DRIP_BYTES * DRIP_SECONDS
-        if answer.manner is Manner.HANG or seconds > self._timeout_seconds:
+        if answer.send_mode is SendMode.HANG or seconds > self._timeout_seconds:
             failure = Failure(request.url, FailureKind.TIMEOUT, f"no answer in {self._timeout_seconds:g} s")
             return self._timeout_seconds, failure
-        if answer.manner is Manner.RESET:
+        if answer.send_mode is SendMode.RESET:
             return seconds, Failure(request.url, FailureKind.RESET, "connection reset")
         return seconds, self._page(host, request, answer, at_seconds, seconds)
 
-    def _page(self, host: Host, request: Request, answer: Answer, at_seconds: float, seconds: float) -> Page:
+    def _page(
+        self, host: SyntheticHost, request: Request, answer: WebAnswer, at_seconds: float, seconds: float
+    ) -> Page:
         body, limit = answer.body, request.body_limit_bytes or self._body_limit_bytes
-        if answer.manner is Manner.ENDLESS:
+        if answer.send_mode is SendMode.ENDLESS:
             body = body * (limit // len(body) + 1)
-        elif answer.manner is Manner.LONG:
+        elif answer.send_mode is SendMode.LONG:
             body = body[:-FALSE_LENGTH_BYTES]
         sent = at_seconds - self._opened + seconds
         headers = [("Date", http_date(EPOCH_SECONDS + int(sent * self._speed)))]
@@ -149,6 +153,6 @@ class MemoryTransport:
             timings=Timings(
                 connect_seconds=self._round_trip_seconds, first_byte_seconds=seconds, total_seconds=seconds
             ),
-            truncated=len(body) > limit or answer.manner is Manner.SHORT,
+            truncated=len(body) > limit or answer.send_mode is SendMode.SHORT,
             address=host.address,
         )

@@ -6,7 +6,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from tarrafa.lab.web.answers import Answer, Manner
+from tarrafa.lab.web.synthetic_web import SendMode, WebAnswer
 
 HEAD_MAX_BYTES = 16_384
 CHUNK_BYTES = 4_096
@@ -25,7 +25,7 @@ _LENGTH = re.compile(r"[0-9]{1,15}")
 _ONLY_ONCE = ("host", "content-length")
 
 
-class Asked(NamedTuple):
+class ParsedRequest(NamedTuple):
     method: str
     target: str
     headers: Mapping[str, str]  # names in lower case; of a name that stands twice the last
@@ -34,13 +34,13 @@ class Asked(NamedTuple):
     body_bytes: int
 
 
-class Malformed(NamedTuple):
+class MalformedRequest(NamedTuple):
     reason: str
     line: str
     host: str
 
 
-class Fields(NamedTuple):
+class HeaderFields(NamedTuple):
     """The header fields of a request, and what is wrong with them; empty for nothing."""
 
     headers: Mapping[str, str]
@@ -49,27 +49,27 @@ class Fields(NamedTuple):
     body_bytes: int
 
 
-def read_request(head: bytes) -> Asked | Malformed:
+def read_request(head: bytes) -> ParsedRequest | MalformedRequest:
     """The head of a request, without the empty line that ends it."""
     line, _, rest = head.decode("latin-1").partition("\r\n")
     match = _LINE.fullmatch(line)
     if match is None:
         reason = "target" if _LINE_SHAPE.fullmatch(line) else "request line"
-        return Malformed(reason, line, _read_fields(rest, "1").headers.get("host", ""))
+        return MalformedRequest(reason, line, _read_fields(rest, "1").headers.get("host", ""))
     method, target, minor = match.groups()
     fields = _read_fields(rest, minor)
     if fields.wrong:
-        return Malformed(fields.wrong, line, fields.headers.get("host", ""))
-    return Asked(method, target, fields.headers, fields.keep_alive, minor, fields.body_bytes)
+        return MalformedRequest(fields.wrong, line, fields.headers.get("host", ""))
+    return ParsedRequest(method, target, fields.headers, fields.keep_alive, minor, fields.body_bytes)
 
 
 # A visitor says nearly the same with every request to a host.
 @lru_cache(maxsize=8192)
-def _read_fields(rest: str, minor: str) -> Fields:
+def _read_fields(rest: str, minor: str) -> HeaderFields:
     headers = {name.lower(): value.strip() for name, _, value in [field.partition(":") for field in rest.split("\r\n")]}
     wrong = _wrong_header(rest, headers, minor)
     body_bytes = 0 if wrong else int(headers.get("content-length", 0))
-    return Fields(headers, wrong, _keep_alive(headers, minor), body_bytes)
+    return HeaderFields(headers, wrong, _keep_alive(headers, minor), body_bytes)
 
 
 def _wrong_header(rest: str, headers: Mapping[str, str], minor: str) -> str:
@@ -97,14 +97,14 @@ def _keep_alive(headers: Mapping[str, str], minor: str) -> bool:
     return "close" not in wishes and (minor == "1" or "keep-alive" in wishes)
 
 
-def write_head(answer: Answer, date: str, chunked: bool, asked: Asked | None) -> bytes:
+def write_head(answer: WebAnswer, date: str, chunked: bool, asked: ParsedRequest | None) -> bytes:
     """The head of an answer to a request; with None for one that could not be read."""
     fields = "".join([f"{name}: {value}\r\n" for name, value in answer.headers])
     if answer.type:
         fields += f"Content-Type: {answer.type}\r\n"
     if chunked:
         fields += "Transfer-Encoding: chunked\r\n"
-    elif answer.status not in BODILESS and answer.manner is not Manner.ENDLESS:
+    elif answer.status not in BODILESS and answer.send_mode is not SendMode.ENDLESS:
         fields += f"Content-Length: {_length(answer)}\r\n"
     if asked is None or not asked.keep_alive:
         fields += "Connection: close\r\n"
@@ -114,12 +114,12 @@ def write_head(answer: Answer, date: str, chunked: bool, asked: Asked | None) ->
     return f"HTTP/1.1 {answer.status} {reason}\r\nDate: {date}\r\nServer: tarrafa-web\r\n{fields}\r\n".encode("latin-1")
 
 
-def _length(answer: Answer) -> int:
+def _length(answer: WebAnswer) -> int:
     """The length that the head promises: not always that of the body."""
     length = len(answer.body)
-    if answer.manner is Manner.SHORT:
+    if answer.send_mode is SendMode.SHORT:
         return length + FALSE_LENGTH_BYTES
-    return length - FALSE_LENGTH_BYTES if answer.manner is Manner.LONG else length
+    return length - FALSE_LENGTH_BYTES if answer.send_mode is SendMode.LONG else length
 
 
 def in_chunks(body: bytes) -> bytes:

@@ -8,16 +8,16 @@ import struct
 from typing import NamedTuple
 
 from tarrafa.chance import draws
-from tarrafa.lab.web.dates import day, modified_seconds
 from tarrafa.lab.web.faults import Fault
-from tarrafa.lab.web.links import BASE_PATH, TEXT_BYTES, Links, Outline, written
-from tarrafa.lab.web.pages import Entry, anchor, escaped
-from tarrafa.lab.web.plan import Host
-from tarrafa.lab.web.words import PASSAGES, passages, tail_word
+from tarrafa.lab.web.history import day, modified_seconds
+from tarrafa.lab.web.outlines import BASE_PATH, TEXT_BYTES, Outline, Outlines, written
+from tarrafa.lab.web.pages import PageEntry, anchor, escaped
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.vocabulary import PASSAGES, passages, tail_word
 
 PASSAGES_MIN, PASSAGES_SPREAD = 4, 6
 KEYWORDS = 2
-STATIONERY_MAX = 20_000
+TEMPLATES_MAX = 20_000
 _DRAWN = struct.Struct(f"<I{PASSAGES_MIN + PASSAGES_SPREAD}H{KEYWORDS}H")
 assert _DRAWN.size == TEXT_BYTES
 
@@ -29,7 +29,7 @@ _LABELS = {
 _SIGNS = {"windows-1252": "<p>“Isto” – disse… custa 10 €.</p>\n"}
 
 
-class Stationery(NamedTuple):
+class PageTemplate(NamedTuple):
     """What all pages of a host have in common, in the order in which it stands in a page."""
 
     start: bytes  # then the title
@@ -46,7 +46,7 @@ class Stationery(NamedTuple):
     end: bytes
 
 
-def _stationery(host: Host) -> Stationery:
+def _page_template(host: SyntheticHost) -> PageTemplate:
     language, home, keywords, also, elsewhere, updated = _LABELS[host.language]
     texts = (
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="{host.charset}">\n<title>',
@@ -62,40 +62,47 @@ def _stationery(host: Host) -> Stationery:
         f"</div>\n<footer>{updated} ",
         "</footer>\n</body>\n</html>\n",
     )
-    return Stationery(*(text.encode(host.charset) for text in texts))
+    return PageTemplate(*(text.encode(host.charset) for text in texts))
 
 
 class Renderer:
-    def __init__(self, links: Links) -> None:
-        self._links = links
+    def __init__(self, links: Outlines) -> None:
+        self._outlines = links
         self._pages = links.pages
         # Filled when a host's first page is made, emptied whole when full.
-        self._stationeries: dict[int, Stationery] = {}
+        self._templates: dict[int, PageTemplate] = {}
 
-    def page(self, host: Host, page: int, now_ms: int, session: str = "") -> bytes:
+    def page(self, host: SyntheticHost, page: int, now_ms: int, session: str = "") -> bytes:
         """The bytes of a page at a moment; an exact copy is rendered as what it copies."""
         source = self._pages.copy_of(host, page)
         if source and source.exact:
             host, page, source = source.host, source.page, None
         entry = self._pages.entry(host, page)
         changed = self._pages.text_changed_ms(host, page, now_ms)
-        outline = self._links.outline(host, page, now_ms)
+        outline = self._outlines.outline(host, page, now_ms)
         if source is None and not changed:
             text = self._text(host, entry.topic, outline.text, None)
         elif source is None:
             text = self._text(host, entry.topic, outline.text, f"{self._pages.seed(host, page)}/{changed}")
         else:
             # A near copy has another's title and text, but for one passage, and its own links.
-            copied = self._links.outline(source.host, source.page, 0).text
+            copied = self._outlines.outline(source.host, source.page, 0).text
             entry = entry._replace(title=self._pages.entry(source.host, source.page).title)
             topic = self._pages.entry(source.host, source.page).topic
             text = self._text(host, topic, copied, f"{self._pages.seed(host, page)}/{changed}")
         return self._joined(host, page, entry, outline, text, changed, session)
 
     def _joined(
-        self, host: Host, page: int, entry: Entry, outline: Outline, text: list[bytes], changed: int, session: str
+        self,
+        host: SyntheticHost,
+        page: int,
+        entry: PageEntry,
+        outline: Outline,
+        text: list[bytes],
+        changed: int,
+        session: str,
     ) -> bytes:
-        paper = self._stationeries.get(host.number) or self._remember(host)
+        paper = self._templates.get(host.number) or self._remember(host)
         start, description, marks, heading, navigation, image, before, keywords, elsewhere, also, foot, end = paper
         title = entry.title.encode(host.charset)
         parent = self._pages.entry(host, (page - 1) // host.branching if page else 0)
@@ -113,13 +120,13 @@ class Renderer:
         parts += (foot, day(modified_seconds(entry.rate, changed) // 86_400), end)
         return b"".join(parts)
 
-    def _remember(self, host: Host) -> Stationery:
-        if len(self._stationeries) >= STATIONERY_MAX:
-            self._stationeries.clear()
-        paper = self._stationeries[host.number] = _stationery(host)
+    def _remember(self, host: SyntheticHost) -> PageTemplate:
+        if len(self._templates) >= TEMPLATES_MAX:
+            self._templates.clear()
+        paper = self._templates[host.number] = _page_template(host)
         return paper
 
-    def canonical(self, host: Host, page: int) -> str | None:
+    def canonical(self, host: SyntheticHost, page: int) -> str | None:
         """The URL that the page itself calls canonical, if it says so: its own, or that of what it nearly copies."""
         entry = self._pages.entry(host, page)
         source = self._pages.copy_of(host, page)
@@ -129,7 +136,7 @@ class Renderer:
             return source.host.origin + self._pages.entry(source.host, source.page).path
         return host.origin + entry.path if entry.says_canonical else None
 
-    def _marks(self, host: Host, page: int, entry: Entry) -> bytes:
+    def _marks(self, host: SyntheticHost, page: int, entry: PageEntry) -> bytes:
         """What the head says beside the usual."""
         canonical = self.canonical(host, page)
         robots = "noindex" * entry.noindex or "nofollow" * entry.nofollow or "noarchive" * entry.noarchive
@@ -137,7 +144,7 @@ class Renderer:
         link = f'<link rel="canonical" href="{escaped(canonical)}">\n' if canonical else ""
         return (base + link + (f'<meta name="robots" content="{robots}">\n' if robots else "")).encode()
 
-    def _text(self, host: Host, topic: str, drawn: bytes, salt: str | None) -> list[bytes]:
+    def _text(self, host: SyntheticHost, topic: str, drawn: bytes, salt: str | None) -> list[bytes]:
         """Passages, and at the end a few rare words; a salt puts another passage in place of one."""
         first, *numbers = _DRAWN.unpack(drawn)
         count = PASSAGES_MIN + first % PASSAGES_SPREAD
@@ -151,7 +158,9 @@ class Renderer:
         text.append(rare.encode(host.charset))
         return text
 
-    def _inner_links(self, host: Host, page: int, entry: Entry, outline: Outline, session: str) -> list[bytes]:
+    def _inner_links(
+        self, host: SyntheticHost, page: int, entry: PageEntry, outline: Outline, session: str
+    ) -> list[bytes]:
         """Links within the host: blocks of them, and the page's own."""
         entries = self._pages.entries
         links = [child.item for child in entries(host, outline.children)] if outline.children else []
@@ -167,13 +176,13 @@ class Renderer:
         links += [block.html for block in outline.blocks]
         return links
 
-    def _odd_links(self, host: Host, outline: Outline) -> list[bytes]:
+    def _odd_links(self, host: SyntheticHost, outline: Outline) -> list[bytes]:
         """Links to hosts that a front page leads to, and to hosts that are not there."""
         port = host.authority.rpartition(":")[2]
         kin = [self._pages.entry(other, 0).absolute(other) for other in outline.kin]
         return kin + [anchor(f"http://{name}:{port}/", name) for name in outline.dead]
 
 
-def _with_session(page: int, entry: Entry, session: str) -> bytes:
+def _with_session(page: int, entry: PageEntry, session: str) -> bytes:
     number = draws(f"{session}/{page}{entry.path}", 1)[0]
     return anchor(escaped(f"{entry.path}{'&' if '?' in entry.path else '?'}sid={number:08x}"), entry.title)

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from tarrafa.chance import draws
 from tarrafa.lab.web.faults import Fault
-from tarrafa.lab.web.pages import Entry, Pages, anchor, escaped
-from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, Host, power_law
+from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escaped
+from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, SyntheticHost, power_law
 
 BLOCKS_MAX = 40_000
 BLOCK_LINKS = 20  # of a block of links within the host; a page has two such blocks
@@ -33,7 +33,7 @@ _DRAWN = struct.Struct(f"<2I{BLOCKS_A_PAGE}I2B{OWN_LINKS}H{OWN_LINKS}s{TEXT_BYTE
 T = TypeVar("T")
 
 
-class Block(NamedTuple):
+class LinkBlock(NamedTuple):
     """Links within a host that many of its pages carry: the pages, the form of each link, and all of it as HTML."""
 
     targets: tuple[int, ...]
@@ -42,10 +42,10 @@ class Block(NamedTuple):
     absolute: bytes  # the same links, all in the absolute form
 
 
-class Partners(NamedTuple):
+class PartnerLinks(NamedTuple):
     """Links to other hosts: host, page, whether it says nofollow; and all of it as HTML."""
 
-    targets: tuple[tuple[Host, int, bool], ...]
+    targets: tuple[tuple[SyntheticHost, int, bool], ...]
     html: bytes
 
 
@@ -55,22 +55,22 @@ class Outline(NamedTuple):
     children: list[int]
     own: list[int]
     own_forms: bytes
-    blocks: list[Block]
-    partners: list[Partners]
-    kin: list[Host]  # hosts whose front page this front page leads to
+    blocks: list[LinkBlock]
+    partners: list[PartnerLinks]
+    kin: list[SyntheticHost]  # hosts whose front page this front page leads to
     special: list[str]  # paths on this host that are not pages: redirects, missing pages, files, traps
     dead: list[str]  # addresses that nobody answers for
     text: bytes  # what the page's text is drawn from
 
 
-class Links:
-    def __init__(self, pages: Pages) -> None:
+class Outlines:
+    def __init__(self, pages: SyntheticPages) -> None:
         self.pages = pages
         # Filled when a block is first needed, emptied whole when full: everything in them can be worked out again.
-        self._blocks: dict[tuple[int, int], Block] = {}
-        self._partners: dict[tuple[int, int], Partners] = {}
+        self._blocks: dict[tuple[int, int], LinkBlock] = {}
+        self._partners: dict[tuple[int, int], PartnerLinks] = {}
 
-    def outline(self, host: Host, page: int, now_ms: int) -> Outline:
+    def outline(self, host: SyntheticHost, page: int, now_ms: int) -> Outline:
         seed = self.pages.seed(host, page)
         drawn = _DRAWN.unpack(shake_128(f"{seed}/page".encode()).digest(_DRAWN.size))
         first, second = drawn[:2]
@@ -89,18 +89,18 @@ class Links:
         forms = drawn[-2].translate(_OWN_FORMS)
         return Outline(children, targets, forms, blocks, partners, kin, special, dead, drawn[-1])
 
-    def _kin(self, host: Host) -> list[Host]:
+    def _kin(self, host: SyntheticHost) -> list[SyntheticHost]:
         """Front pages form a tree of hosts, so that every host can be found from the first."""
-        geography = self.pages.geography
+        hosts = self.pages.hosts
         numbers = (2 * host.number + 1, 2 * host.number + 2)
-        return [geography.host(number) for number in numbers if number < geography.plan.hosts]
+        return [hosts.host(number) for number in numbers if number < hosts.plan.hosts]
 
-    def block(self, host: Host, number: int) -> Block:
+    def block(self, host: SyntheticHost, number: int) -> LinkBlock:
         return self._blocks.get((host.number, number)) or self._keep(
             self._blocks, (host.number, number), self._make_block(host, number)
         )
 
-    def partners(self, host: Host, number: int) -> Partners:
+    def partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
         return self._partners.get((host.number, number)) or self._keep(
             self._partners, (host.number, number), self._make_partners(host, number)
         )
@@ -111,32 +111,32 @@ class Links:
         known[key] = made
         return made
 
-    def _make_block(self, host: Host, number: int) -> Block:
+    def _make_block(self, host: SyntheticHost, number: int) -> LinkBlock:
         words = draws(f"{self.pages.seed(host, number)}/block", BLOCK_LINKS)
         targets = tuple(power_law(word, host.linked_size) for word in words)
         forms = bytes(word & 255 for word in words).translate(_SHARED_FORMS)
         entries = self.pages.entries(host, targets)
         html = b"".join(written(host, "", entry, form) for entry, form in zip(entries, forms, strict=True))
-        return Block(targets, forms, html, b"".join(entry.absolute(host) for entry in entries))
+        return LinkBlock(targets, forms, html, b"".join(entry.absolute(host) for entry in entries))
 
-    def _make_partners(self, host: Host, number: int) -> Partners:
-        near = self.pages.geography.neighbourhood(host)
+    def _make_partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
+        near = self.pages.hosts.neighbourhood(host)
         links = []
         for word in draws(f"{self.pages.seed(host, number)}/partners", PARTNER_LINKS):
             other = near[word % NEIGHBOURS]
             if other.number != host.number:
                 # Half of the links from outside go to a front page.
                 links.append((other, 0 if word & 64 else power_law(word, other.linked_size), word & 0xF80 == 0))
-        return Partners(tuple(links), b"".join(self._partner(*link) for link in links))
+        return PartnerLinks(tuple(links), b"".join(self._partner(*link) for link in links))
 
-    def _partner(self, other: Host, page: int, nofollow: bool) -> bytes:
+    def _partner(self, other: SyntheticHost, page: int, nofollow: bool) -> bytes:
         entry = self.pages.entry(other, page)
         if not nofollow:
             return entry.absolute(other)
         return anchor(other.origin + escaped(entry.path), entry.title, ' rel="nofollow"')
 
 
-def written(host: Host, base_path: str, entry: Entry, form: int) -> bytes:
+def written(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) -> bytes:
     """A link to a page of the host, in this form."""
     if form == PLAIN:
         return entry.item
@@ -146,7 +146,7 @@ def written(host: Host, base_path: str, entry: Entry, form: int) -> bytes:
     return anchor(escaped(_href(host, base_path, entry.path, form)), entry.title, rel)
 
 
-def _href(host: Host, base_path: str, path: str, form: int) -> str:
+def _href(host: SyntheticHost, base_path: str, path: str, form: int) -> str:
     """The same URL, written in one of many ways."""
     if form == RELATIVE:
         return relative(path, base_path)
@@ -169,7 +169,7 @@ def relative(path: str, base_path: str) -> str:
     return "../" * (folder.count("/") - 1) + path[1:] or "./"
 
 
-def _special(host: Host, page: int, first: int, second: int) -> list[str]:
+def _special(host: SyntheticHost, page: int, first: int, second: int) -> list[str]:
     """Links that lead to something else than a page; most pages have one or two."""
     target = power_law(first, host.size)
     special = []

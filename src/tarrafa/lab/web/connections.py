@@ -9,22 +9,29 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from tarrafa.lab.web.answers import DRIP_BYTES, DRIP_SECONDS, Answer, Ask, Manner
-from tarrafa.lab.web.dates import EPOCH_SECONDS, http_date
-from tarrafa.lab.web.http import HEAD_MAX_BYTES, Asked, Malformed, in_chunks, read_request, write_head
-from tarrafa.lab.web.journal import Visit
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.history import EPOCH_SECONDS, http_date
+from tarrafa.lab.web.http_messages import (
+    HEAD_MAX_BYTES,
+    MalformedRequest,
+    ParsedRequest,
+    in_chunks,
+    read_request,
+    write_head,
+)
+from tarrafa.lab.web.journal import LoggedVisit
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import DRIP_BYTES, DRIP_SECONDS, SendMode, WebAnswer, WebRequest
 
 if TYPE_CHECKING:
-    from tarrafa.lab.web.server import Server
+    from tarrafa.lab.web.web_server import SyntheticServer
 
 HANG_SECONDS = 300.0
 ENDLESS_BYTES = 256_000_000  # even what has no end stops by itself
 AGENT_MAX_CHARS = 200  # of a user agent, in the journal
 
 
-class Connection(asyncio.Protocol):
-    def __init__(self, server: "Server") -> None:
+class ServerConnection(asyncio.Protocol):
+    def __init__(self, server: "SyntheticServer") -> None:
         self._server = server
         self._buffer = b""
         self._body_left = 0  # of a request that carries one
@@ -81,64 +88,64 @@ class Connection(asyncio.Protocol):
 
     def _wait_for_more(self) -> None:
         if len(self._buffer) >= HEAD_MAX_BYTES:
-            self._refuse(Malformed("head too large", self._buffer[:200].decode("latin-1"), ""))
+            self._refuse(MalformedRequest("head too large", self._buffer[:200].decode("latin-1"), ""))
 
     def _request(self, head: bytes) -> None:
         asked = read_request(head)
-        if isinstance(asked, Malformed):
+        if isinstance(asked, MalformedRequest):
             return self._refuse(asked)
         self._body_left = asked.body_bytes
         if asked.target.startswith("/__"):
             return self._tell(asked)
         authority = asked.headers.get("host") or self._transport.get_extra_info("sockname")[0]
-        host = self._server.web.geography.find(authority)
+        host = self._server.web.hosts.find(authority)
         if host is None:
             # Nobody is there: as if no host had this address.
             return self._transport.abort()
         return self._answer(host, asked)
 
-    def _refuse(self, malformed: Malformed) -> None:
-        host = self._server.web.geography.find(malformed.host) if malformed.host else None
+    def _refuse(self, malformed: MalformedRequest) -> None:
+        host = self._server.web.hosts.find(malformed.host) if malformed.host else None
         origin = host.origin if host else ""
-        visit = Visit(self._server.seconds(), origin, malformed.line[:500], 400, self._client, "", "malformed")
+        visit = LoggedVisit(self._server.seconds(), origin, malformed.line[:500], 400, self._client, "", "malformed")
         self._server.journal.malformed(origin, visit)
-        self._write(Answer(400, f"{malformed.reason}\n".encode(), "text/plain"), None, chunked=False)
+        self._write(WebAnswer(400, f"{malformed.reason}\n".encode(), "text/plain"), None, chunked=False)
         self._transport.close()
 
-    def _tell(self, asked: Asked) -> None:
+    def _tell(self, asked: ParsedRequest) -> None:
         async def tell() -> None:
             answer = await self._server.control.answer(asked.method, asked.target)
             self._finish(answer, asked, chunked=False)
 
         self._sending = asyncio.get_running_loop().create_task(tell())
 
-    def _answer(self, host: Host, asked: Asked) -> None:
+    def _answer(self, host: SyntheticHost, asked: ParsedRequest) -> None:
         server = self._server
         agent = asked.headers.get("user-agent", "")[:AGENT_MAX_CHARS]
         begun = server.seconds()
         blame = server.journal.begin(host, asked.target, agent, begun)
         if asked.method in ("GET", "HEAD"):
-            answer = server.web.answer(Ask(host, asked.target, asked.headers), server.now_ms())
+            answer = server.web.answer(WebRequest(host, asked.target, asked.headers), server.now_ms())
         else:
-            answer = Answer(405, b"only GET and HEAD\n", "text/plain", (("Allow", "GET, HEAD"),))
+            answer = WebAnswer(405, b"only GET and HEAD\n", "text/plain", (("Allow", "GET, HEAD"),))
         if server.latency_seconds:
             answer = answer._replace(wait_seconds=answer.wait_seconds + server.latency_seconds)
-        visit = Visit(begun, host.origin, asked.target, answer.status, self._client, agent, blame)
-        if answer.manner is Manner.PLAIN and not answer.wait_seconds:
+        visit = LoggedVisit(begun, host.origin, asked.target, answer.status, self._client, agent, blame)
+        if answer.send_mode is SendMode.PLAIN and not answer.wait_seconds:
             self._ended(host, visit, answer)
             return self._finish(answer, asked, host.chunked)
         self._sending = asyncio.get_running_loop().create_task(self._send_specially(host, visit, answer, asked))
         return None
 
-    def _ended(self, host: Host, visit: Visit, answer: Answer) -> None:
+    def _ended(self, host: SyntheticHost, visit: LoggedVisit, answer: WebAnswer) -> None:
         """To be said before the last bytes go: the visitor counts its delay from when it has them."""
         self._server.journal.end(host, visit, self._server.seconds(), answer.retry_after_seconds)
 
-    def _finish(self, answer: Answer, asked: Asked, chunked: bool) -> None:
+    def _finish(self, answer: WebAnswer, asked: ParsedRequest, chunked: bool) -> None:
         self._write(answer, asked, chunked and asked.minor == "1")
         self._done(asked)
 
-    def _done(self, asked: Asked) -> None:
+    def _done(self, asked: ParsedRequest) -> None:
         """On to the next request, if there is to be one."""
         if not asked.keep_alive:
             self._transport.close()
@@ -147,7 +154,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
             self._go_on()
 
-    def _write(self, answer: Answer, asked: Asked | None, chunked: bool) -> None:
+    def _write(self, answer: WebAnswer, asked: ParsedRequest | None, chunked: bool) -> None:
         bodiless = not answer.body or (asked is not None and asked.method == "HEAD")
         chunked = chunked and not bodiless
         head = self._head(answer, asked, chunked)
@@ -157,11 +164,13 @@ class Connection(asyncio.Protocol):
             # Not writelines: in some versions of asyncio that forgets to say when the buffer is full.
             self._transport.write(head + (in_chunks(answer.body) if chunked else answer.body))
 
-    def _head(self, answer: Answer, asked: Asked | None, chunked: bool) -> bytes:
+    def _head(self, answer: WebAnswer, asked: ParsedRequest | None, chunked: bool) -> bytes:
         date = http_date(EPOCH_SECONDS + self._server.now_ms() // 1000)
         return write_head(answer, date, chunked, asked)
 
-    async def _send_specially(self, host: Host, visit: Visit, answer: Answer, asked: Asked) -> None:
+    async def _send_specially(
+        self, host: SyntheticHost, visit: LoggedVisit, answer: WebAnswer, asked: ParsedRequest
+    ) -> None:
         """Answers that take their time, or never end well."""
         try:
             if answer.wait_seconds:
@@ -171,21 +180,21 @@ class Connection(asyncio.Protocol):
             self._ended(host, visit, answer)
         last_act()
 
-    async def _perform(self, answer: Answer, asked: Asked, chunked: bool) -> Callable[[], None]:
+    async def _perform(self, answer: WebAnswer, asked: ParsedRequest, chunked: bool) -> Callable[[], None]:
         """All but the last act of an answer."""
-        if answer.manner is Manner.HANG:
+        if answer.send_mode is SendMode.HANG:
             await self._server.clock.sleep(HANG_SECONDS)
-        if answer.manner in (Manner.HANG, Manner.RESET):
+        if answer.send_mode in (SendMode.HANG, SendMode.RESET):
             return self._reset
-        if answer.manner is Manner.PLAIN or asked.method == "HEAD":
+        if answer.send_mode is SendMode.PLAIN or asked.method == "HEAD":
             return partial(self._finish, answer, asked, chunked)
-        if answer.manner is Manner.ENDLESS:
+        if answer.send_mode is SendMode.ENDLESS:
             return await self._send_endlessly(answer, asked)
-        if answer.manner is Manner.DRIP:
+        if answer.send_mode is SendMode.DRIP:
             return await self._send_drops(answer, asked)
         return partial(self._cheat, answer, asked)
 
-    def _cheat(self, answer: Answer, asked: Asked) -> None:
+    def _cheat(self, answer: WebAnswer, asked: ParsedRequest) -> None:
         """More or less than was promised, and away."""
         self._write(answer, asked, chunked=False)
         self._transport.close()
@@ -197,7 +206,7 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         self._transport.abort()
 
-    async def _send_endlessly(self, answer: Answer, asked: Asked) -> Callable[[], None]:
+    async def _send_endlessly(self, answer: WebAnswer, asked: ParsedRequest) -> Callable[[], None]:
         chunked = asked.minor == "1"
         self._transport.write(self._head(answer, asked, chunked))
         piece = b"%x\r\n%b\r\n" % (len(answer.body), answer.body) if chunked else answer.body
@@ -209,7 +218,7 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(0)
         return self._reset
 
-    async def _send_drops(self, answer: Answer, asked: Asked) -> Callable[[], None]:
+    async def _send_drops(self, answer: WebAnswer, asked: ParsedRequest) -> Callable[[], None]:
         self._transport.write(self._head(answer, asked, chunked=False))
         drops = [answer.body[start : start + DRIP_BYTES] for start in range(0, len(answer.body), DRIP_BYTES)]
         for drop in drops[:-1]:
@@ -218,6 +227,6 @@ class Connection(asyncio.Protocol):
             await self._server.clock.sleep(DRIP_SECONDS)
         return partial(self._last_drop, drops[-1], asked)
 
-    def _last_drop(self, drop: bytes, asked: Asked) -> None:
+    def _last_drop(self, drop: bytes, asked: ParsedRequest) -> None:
         self._transport.write(drop)
         self._done(asked)
