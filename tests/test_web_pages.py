@@ -287,7 +287,7 @@ def test_a_small_bound_on_what_is_kept_changes_nothing(monkeypatch: pytest.Monke
     plan = Plan(hosts=30, pages=600, rng_seed=6)
     roomy = SyntheticWeb(plan)
     expected = {(host.number, page): roomy.renderer.page(host, page, 0) for host, page in pages_of(roomy)}
-    for name in ("pages.ENTRIES_MAX", "links.BLOCKS_MAX", "render.STATIONERY_MAX", "plan.NEIGHBOURHOODS_MAX"):
+    for name in ("pages.ENTRIES_MAX", "outlines.BLOCKS_MAX", "renderer.TEMPLATES_MAX", "plan.NEIGHBOURHOODS_MAX"):
         monkeypatch.setattr(f"tarrafa.lab.web.{name}", 5)
     narrow = SyntheticWeb(plan)
     for host, page in reversed(list(pages_of(narrow))):
