@@ -26,7 +26,7 @@ from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
 from tarrafa.keep.segments import write_parquet
-from tarrafa.lab.experiment.measure import measured, rss_bytes
+from tarrafa.lab.experiment.measurement import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import RankCounts
 

@@ -37,7 +37,7 @@ import numpy as np
 
 import search_mariadb
 from search_collection import Collection, Question, make_collection, questions
-from tarrafa.lab.experiment.measure import disk_bytes
+from tarrafa.lab.experiment.measurement import disk_bytes
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search, SearchRequest
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tarrafa.lab.engines import ENGINES, open_repository
 from tarrafa.lab.engines.drum import DrumRepository
-from tarrafa.lab.engines.mercator_a import MercatorA
+from tarrafa.lab.engines.lmdb_engines import MercatorA
 from tarrafa.lab.engines.veuniq_text import VeuniqText
 from tarrafa.verify import (
     Batch,

@@ -27,7 +27,7 @@ from repositories import (
     visits_of,
 )
 from tarrafa.errors import InputError, LockedError
-from tarrafa.lab.engines import ENGINES, open_repository, subgroups
+from tarrafa.lab.engines import ENGINES, open_repository, sorted_text
 from tarrafa.verify import Batch, Cycle, UniquenessEngine, drain
 
 T = TypeVar("T")
@@ -246,7 +246,7 @@ def test_second_process_in_the_same_folder_is_refused(name: str, tmp_path: Path)
 @given(batches=histories(), size=st.integers(1, 3))
 def test_text_in_small_subgroups_is_the_same(name: str, batches: list[Batch], size: int) -> None:
     model = model_of(batches)
-    with mock.patch.object(subgroups, "SUBGROUP_URLS", size), new_folder() as folder:
+    with mock.patch.object(sorted_text, "SUBGROUP_URLS", size), new_folder() as folder:
         for batch in batches:
             with opened(name, folder) as repository:
                 repository.cycle(batch)

@@ -37,17 +37,17 @@ from tarrafa.verify.contract import UniquenessEngine
 
 # Where each engine is; imported when it is opened, because some need packages that others do without.
 ENGINES: dict[str, tuple[str, str]] = {
-    "memory": ("tarrafa.lab.engines.memory", "Memory"),
+    "memory": ("tarrafa.lab.engines.memory_engine", "MemoryRepository"),
     "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
     "veuniq-text": ("tarrafa.lab.engines.veuniq_text", "VeuniqText"),
     "drum": ("tarrafa.lab.engines.drum", "DrumRepository"),
-    "central": ("tarrafa.lab.engines.central", "Central"),
-    "files": ("tarrafa.lab.engines.files", "Files"),
-    "sqlite": ("tarrafa.lab.engines.sqlite", "Sqlite"),
-    "lmdb": ("tarrafa.lab.engines.lmdb", "Lmdb"),
-    "rocksdb": ("tarrafa.lab.engines.rocksdb", "Rocksdb"),
-    "mercator-a": ("tarrafa.lab.engines.mercator_a", "MercatorA"),
-    "mercator-b": ("tarrafa.lab.engines.mercator_b", "MercatorB"),
+    "central": ("tarrafa.lab.engines.sorted_text", "CentralRepository"),
+    "files": ("tarrafa.lab.engines.host_files", "HostFiles"),
+    "sqlite": ("tarrafa.lab.engines.sqlite_engine", "SqliteRepository"),
+    "lmdb": ("tarrafa.lab.engines.lmdb_engines", "LmdbRepository"),
+    "rocksdb": ("tarrafa.lab.engines.rocksdb_engine", "RocksdbRepository"),
+    "mercator-a": ("tarrafa.lab.engines.lmdb_engines", "MercatorA"),
+    "mercator-b": ("tarrafa.lab.engines.merge_engines", "MercatorB"),
 }
 
 

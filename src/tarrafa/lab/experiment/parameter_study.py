@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.lab.experiment.measure import Cost, disk_bytes, measured
-from tarrafa.lab.experiment.stream import Shape, Stream
+from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured
+from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Quota, RepositoryBounds, Veuniq
 
 SEED = 1
@@ -26,7 +26,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ParameterPoint:
     """One choice of all that is varied."""
 
     block_rows: int
@@ -35,9 +35,9 @@ class Point:
     scheduled: int  # of a host at a time
 
 
-class Effect(NamedTuple):
+class ParameterEffect(NamedTuple):
     varied: str
-    point: Point
+    point: ParameterPoint
     blocks: int
     cpu_seconds: float  # for a million URLs
     wall_seconds: float
@@ -45,10 +45,10 @@ class Effect(NamedTuple):
     bytes_per_url: float
 
 
-def points(known: int) -> list[tuple[str, Point]]:
+def points(known: int) -> list[tuple[str, ParameterPoint]]:
     """A middle, in proportion to the size of the repository, and what is varied around it."""
     usual = RepositoryBounds()
-    middle = Point(known // 4, known // 20, usual.run_ratio, usual.quota.scheduled)
+    middle = ParameterPoint(known // 4, known // 20, usual.run_ratio, usual.quota.scheduled)
     blocks = [known // part for part in (2, 4, 8, 16)]
     batches = [known // part for part in (5, 10, 20, 40)]
     return [
@@ -59,8 +59,8 @@ def points(known: int) -> list[tuple[str, Point]]:
     ]
 
 
-def study(known: int, tell: Tell, folder: Path | None = None) -> list[Effect]:
-    found: dict[Point, Effect] = {}
+def study(known: int, tell: Tell, folder: Path | None = None) -> list[ParameterEffect]:
+    found: dict[ParameterPoint, ParameterEffect] = {}
     effects = []
     for varied, point in points(known):
         if point not in found:
@@ -72,13 +72,13 @@ def study(known: int, tell: Tell, folder: Path | None = None) -> list[Effect]:
     return effects
 
 
-def _effect(point: Point, known: int, folder: Path) -> Effect:
+def _effect(point: ParameterPoint, known: int, folder: Path) -> ParameterEffect:
     bounds = RepositoryBounds(rows=point.block_rows, run_ratio=point.run_ratio, quota=Quota(point.scheduled))
     with Veuniq(folder, bounds=bounds, seed=SEED) as repository:
         costs = _grown(repository, _stream(point, known), known)
         counts = repository.counts()
     scale = MILLION / point.batch_urls
-    return Effect(
+    return ParameterEffect(
         "",
         point,
         counts.blocks,
@@ -89,15 +89,15 @@ def _effect(point: Point, known: int, folder: Path) -> Effect:
     )
 
 
-def _stream(point: Point, known: int) -> Stream:
+def _stream(point: ParameterPoint, known: int) -> UrlStream:
     collected = point.batch_urls // 10
     extracted = point.batch_urls - collected
     hosts = max(10, extracted // 180)
-    shape = Shape(collected, extracted, marks=(known,), region_rows=point.block_rows, first_hosts_count=hosts)
-    return Stream(SEED, shape)
+    shape = StreamShape(collected, extracted, marks=(known,), region_rows=point.block_rows, first_hosts_count=hosts)
+    return UrlStream(SEED, shape)
 
 
-def _grown(repository: Veuniq, stream: Stream, known: int) -> list[Cost]:
+def _grown(repository: Veuniq, stream: UrlStream, known: int) -> list[WorkCost]:
     """Let it grow; the costs of the cycles after that."""
     while stream.expected_known < known:
         repository.cycle(stream.batch(stream.next_number))

@@ -7,20 +7,39 @@ is copied as it is. A subgroup is small enough for memory, unless a single host 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from tarrafa.lab.engines.home import checked, sync_file
-from tarrafa.lab.engines.offers import RECORD, UNKNOWN, Offer, Rows, found, host_text, known_of, settled
-from tarrafa.lab.engines.packing import only_piece, packed, piece_of, unpacked
-from tarrafa.verify.contract import Cycle, Known
+from tarrafa.lab.engines.engine_folder import (
+    EngineFolder,
+    EngineState,
+    checked,
+    only_piece,
+    packed,
+    piece_of,
+    sync_file,
+    unpacked,
+)
+from tarrafa.lab.engines.offers import (
+    RECORD,
+    UNKNOWN,
+    Offer,
+    Rows,
+    cycle_result,
+    host_text,
+    known_of,
+    offer_of,
+    settled,
+)
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 
 SUBGROUP_URLS = 50_000
 
 
-class Group(NamedTuple):
+class UrlGroup(NamedTuple):
     """A subgroup in memory."""
 
     records: Rows
@@ -38,10 +57,10 @@ class Subgroup(NamedTuple):
     hosts: int
 
 
-NOTHING = Group(np.empty(0, RECORD), [])
+NOTHING = UrlGroup(np.empty(0, RECORD), [])
 
 
-def merged(group: Group, offer: Offer, cycle: int) -> tuple[Group, Cycle]:
+def merged(group: UrlGroup, offer: Offer, cycle: int) -> tuple[UrlGroup, Cycle]:
     """The group with what is offered, which is in the order of URLs; and what was found."""
     place_of = dict(zip(group.urls, range(len(group.urls)), strict=True))
     places = np.fromiter((place_of.get(url, -1) for url in offer.urls), np.int64, len(offer.urls))
@@ -54,7 +73,9 @@ def merged(group: Group, offer: Offer, cycle: int) -> tuple[Group, Cycle]:
     urls = [*group.urls, *offer.take(np.flatnonzero(~known)).urls]
     # Two sorted lists, one behind the other: Python's sort merges them in one pass.
     order = sorted(range(len(urls)), key=urls.__getitem__)
-    return Group(records[order], [urls[place] for place in order]), found(known, before["collected"] != 0, offer)
+    return UrlGroup(records[order], [urls[place] for place in order]), cycle_result(
+        known, before["collected"] != 0, offer
+    )
 
 
 def added(one: Cycle, other: Cycle) -> Cycle:
@@ -90,7 +111,7 @@ class SubgroupFile(NamedTuple):
             sync_file(file.fileno())
         return SubgroupFile(target, written), total._replace(fresh=fresh)
 
-    def _matched(self, offer: Offer) -> Iterator[tuple[Subgroup | Group, Offer]]:
+    def _matched(self, offer: Offer) -> Iterator[tuple[Subgroup | UrlGroup, Offer]]:
         """Each subgroup with what is offered for its hosts: on disk if that is nothing, else in memory."""
         starts = [subgroup.start for subgroup in self.subgroups[1:]]
         edges = [0, *(bisect_left(offer.urls, start) for start in starts), len(offer.urls)]
@@ -104,8 +125,8 @@ class SubgroupFile(NamedTuple):
             file.seek(subgroup.offset)
             return only_piece(file.read(subgroup.size_bytes), self.path)
 
-    def _group(self, subgroup: Subgroup) -> Group:
-        return Group(*unpacked(self._body(subgroup), RECORD))
+    def _group(self, subgroup: Subgroup) -> UrlGroup:
+        return UrlGroup(*unpacked(self._body(subgroup), RECORD))
 
     def lookup(self, url: str) -> Known | None:
         return known_in(self._group_of(url), url)
@@ -113,37 +134,81 @@ class SubgroupFile(NamedTuple):
     def urls_of(self, host: str) -> Iterator[Known]:
         return known_of_host(self._group_of(host + "/"), host)
 
-    def _group_of(self, url: str) -> Group:
+    def _group_of(self, url: str) -> UrlGroup:
         place = bisect_right([subgroup.start for subgroup in self.subgroups], url) - 1
         return self._group(self.subgroups[place]) if place >= 0 else NOTHING
 
 
-def known_in(group: Group, url: str) -> Known | None:
+def known_in(group: UrlGroup, url: str) -> Known | None:
     place = bisect_left(group.urls, url)
     is_there = place < len(group.urls) and group.urls[place] == url
     return known_of(url, group.records[place]) if is_there else None
 
 
-def known_of_host(group: Group, host: str) -> Iterator[Known]:
+def known_of_host(group: UrlGroup, host: str) -> Iterator[Known]:
     """By the cycle of their admission."""
     first, end = (bisect_left(group.urls, host + mark) for mark in "/0")  # the character after the slash
     for place in (first + np.argsort(group.records["cycle"][first:end], kind="stable")).tolist():
         yield known_of(group.urls[place], group.records[place])
 
 
-def _cut(group: Group) -> Iterator[Group]:
+def _cut(group: UrlGroup) -> Iterator[UrlGroup]:
     """Subgroups of the right size, none of which ends within a host."""
     first, count = 0, len(group.urls)
     while first < count:
         end = first + SUBGROUP_URLS
         is_last = end + SUBGROUP_URLS > count
         end = count if is_last else bisect_left(group.urls, host_text(group.urls[end - 1]) + "0")
-        yield Group(group.records[first:end], group.urls[first:end])
+        yield UrlGroup(group.records[first:end], group.urls[first:end])
         first = end
 
 
-def _write(file: BinaryIO, group: Group) -> Subgroup:
+def _write(file: BinaryIO, group: UrlGroup) -> Subgroup:
     data, offset = packed(group.records, group.urls), file.tell()
     file.write(data)
     hosts, collected = len({*map(host_text, group.urls)}), int(group.records["collected"].sum())
     return Subgroup(host_text(group.urls[0]) + "/", offset, len(data), len(group.urls), collected, hosts)
+
+
+class CentralRepository:
+    def __init__(self, folder: Path) -> None:
+        self._folder = EngineFolder(folder)
+        subgroups = [Subgroup(*each) for each in self._folder.rest.get("subgroups", ())]
+        self._file = SubgroupFile(folder / self._folder.rest.get("name", "central"), subgroups)
+        with self._folder.opening():
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._folder.sweep([self._file.path.name], "central*")
+
+    def cycle(self, batch: Batch) -> Cycle:
+        return self._folder.cycle(batch, self._cycle)
+
+    def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
+        offer = offer_of(batch, state.seed, state.cycle).by_url()
+        file, cycle = self._file.rewrite(self._folder.path / f"central{state.cycle}", offer, state.cycle)
+        self._folder.commit(counted(state, file.subgroups), name=file.path.name, subgroups=file.subgroups)
+        self._file = file
+        self._sweep()
+        return cycle
+
+    def lookup(self, url: str) -> Known | None:
+        return self._file.lookup(url)
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        return self._file.urls_of(host)
+
+    def counts(self) -> RepositoryCounts:
+        return self._folder.state.counts(self._folder.path)
+
+    def close(self) -> None:
+        self._folder.close()
+
+
+def counted(state: EngineState, subgroups: list[Subgroup]) -> EngineState:
+    return replace(
+        state,
+        known=sum(each.rows for each in subgroups),
+        collected=sum(each.collected for each in subgroups),
+        hosts=sum(each.hosts for each in subgroups),
+    )

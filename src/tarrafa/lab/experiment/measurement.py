@@ -16,7 +16,7 @@ _QUIET_SHARE = 0.1
 _QUIET_TRIES = 500
 
 
-class Cost(NamedTuple):
+class WorkCost(NamedTuple):
     cpu_seconds: float  # of all threads, also of what goes on in the background after the work
     wall_seconds: float
     read_bytes: int
@@ -25,7 +25,7 @@ class Cost(NamedTuple):
     peak_bytes: int  # memory at the highest, above what was held before
 
 
-def measured(work: Callable[[], object]) -> Cost:
+def measured(work: Callable[[], object]) -> WorkCost:
     """Do the work, wait until it is quiet, and say what it cost. What it returns is dropped first."""
     before, held_before = _moved(), _memory("VmRSS")
     _forget_peak()
@@ -36,7 +36,7 @@ def measured(work: Callable[[], object]) -> Cost:
     cpu = time.process_time() - cpu
     peak_bytes, after = _memory("VmHWM"), _moved()
     read, written = after[0] - before[0], after[1] - before[1]
-    return Cost(cpu, wall, read, written, _memory("VmRSS") - held_before, max(0, peak_bytes - held_before))
+    return WorkCost(cpu, wall, read, written, _memory("VmRSS") - held_before, max(0, peak_bytes - held_before))
 
 
 def _wait_until_quiet() -> None:

@@ -11,8 +11,7 @@ from typing import cast
 
 from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, WriteBatch, WriteOptions
 
-from tarrafa.lab.engines.pairs import Foreign, Pair
-from tarrafa.lab.engines.points import Points
+from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 
 _CACHE_BYTES = 256 * 2**20
 _BUFFER_BYTES = 64 * 2**20
@@ -22,14 +21,14 @@ _LOOK_SECONDS = 0.01
 _BACKGROUND = ("num-running-compactions", "num-running-flushes", "compaction-pending", "mem-table-flush-pending")
 
 
-class Rocksdb(Points):
+class RocksdbRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Runs, Foreign("runs", _RocksdbError, _is_damage))
+        super().__init__(folder, _RocksdbStore, StoreTraits("runs", _RocksdbError, _is_damage))
 
     def rest(self) -> None:
         """Wait until nothing is merged in the background: so whoever measures knows whose work it was."""
-        runs = self._home.pairs
-        assert isinstance(runs, _Runs)
+        runs = self._folder.store
+        assert isinstance(runs, _RocksdbStore)
         while runs.is_merging():
             time.sleep(_LOOK_SECONDS)
 
@@ -52,7 +51,7 @@ def _named() -> Iterator[None]:
         raise
 
 
-class _Runs:
+class _RocksdbStore:
     def __init__(self, folder: Path) -> None:
         with _named():
             self._database = Rdict(str(folder / "runs"), _options())
@@ -63,14 +62,14 @@ class _Runs:
         with _named():
             return cast("list[bytes | None]", self._database.get([*keys])) if keys else []
 
-    def put(self, pairs: Sequence[Pair]) -> None:
+    def put(self, pairs: Sequence[KeyValue]) -> None:
         batch = WriteBatch(raw_mode=True)
         for key, value in pairs:
             batch.put(key, value)
         with _named():
             self._database.write(batch, self._durable)
 
-    def scan(self, prefix: bytes) -> Iterator[Pair]:
+    def scan(self, prefix: bytes) -> Iterator[KeyValue]:
         """By the iterator that has a status: the others end at a damaged block as if that were the end."""
         with _named():
             runs = self._database.iter()

@@ -14,8 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tarrafa.lab.engines.home import Home, State, appended
-from tarrafa.lab.engines.host_list import HostList, read_hosts
+from tarrafa.lab.engines.engine_folder import (
+    EngineFolder,
+    EngineState,
+    HostList,
+    appended,
+    piece_of,
+    read_hosts,
+    read_pieces,
+)
 from tarrafa.lab.engines.offers import (
     RECORD,
     U64,
@@ -24,18 +31,17 @@ from tarrafa.lab.engines.offers import (
     Offer,
     Places,
     Rows,
-    found,
+    cycle_result,
     is_url,
     known_of,
     offer_of,
 )
-from tarrafa.lab.engines.packing import piece_of, read_pieces
-from tarrafa.lab.engines.sorted_file import Layout, SortedFile, Values, Written
+from tarrafa.lab.engines.sorted_file import PartLayout, PartSum, SortedFile, SortedPart, Values, write_sorted
 from tarrafa.verify.contract import LINKS_MAX, Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 # Priority in the low half of four bytes, links in the high half; links from outside; and whether collected.
-LAYOUT = Layout(6, (np.dtype(np.uint32), np.dtype(np.uint16), np.dtype(np.uint8)))
+LAYOUT = PartLayout(6, (np.dtype(np.uint32), np.dtype(np.uint16), np.dtype(np.uint8)))
 _VISIT = np.dtype([("fingerprint", "<u8"), *((name, RECORD[name]) for name in VISIT_NAMES)])
 
 # From the central file, the path of the next, and distinct keys with values and texts: the next file, which keys were
@@ -57,32 +63,32 @@ def _values(offer: Offer) -> Values:
     return hints, offer.outside, offer.collected().astype(np.uint8)
 
 
-class Merging:
+class MergeRepository:
     def __init__(self, folder: Path, verify: Verify) -> None:
         self._verify = verify
-        self._home = Home(folder)
-        rest = self._home.rest
-        central = [Written(*each) for each in rest.get("written", [])]
+        self._folder = EngineFolder(folder)
+        rest = self._folder.rest
+        central = [PartSum(*each) for each in rest.get("written", [])]
         self._central = SortedFile(folder / rest.get("central", "central"), central)
         self._sizes = rest.get("sizes", {"texts": 0, "visits": 0})
-        with self._home.opening():
+        with self._folder.opening():
             self._hosts = read_hosts(folder, rest.get("hosts", []))
             self._sweep()
 
     def _sweep(self) -> None:
-        self._home.sweep([self._central.path.name], "central*")
-        self._home.sweep([stored.name for stored in self._hosts.stored], "hosts*")
+        self._folder.sweep([self._central.path.name], "central*")
+        self._folder.sweep([stored.name for stored in self._hosts.stored], "hosts*")
 
     def cycle(self, batch: Batch) -> Cycle:
-        return self._home.cycle(batch, self._cycle)
+        return self._folder.cycle(batch, self._cycle)
 
-    def _cycle(self, batch: Batch, state: State) -> Cycle:
+    def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
         offer = offer_of(batch, state.seed, state.cycle)
         self._sweep()  # of what a cycle that failed has left
-        target = self._home.folder / f"central{state.cycle}"
+        target = self._folder.path / f"central{state.cycle}"
         central, known, before = self._verify(self._central, target, offer.fingerprints, _values(offer), offer.urls)
         fresh = np.flatnonzero(~known)
-        hosts = self._hosts.with_new(offer.hosts[fresh], self._home.folder, f"hosts{state.cycle}")
+        hosts = self._hosts.with_new(offer.hosts[fresh], self._folder.path, f"hosts{state.cycle}")
         collected = offer.collected() & (before[2] == 0)
         after = replace(
             state,
@@ -91,7 +97,7 @@ class Merging:
             hosts=len(hosts.hashes),
         )
         self._commit(after, central, hosts, self._log(offer, fresh))
-        return found(known, before[2] != 0, offer)
+        return cycle_result(known, before[2] != 0, offer)
 
     def _log(self, offer: Offer, fresh: Places) -> dict[str, int]:
         """Write the texts of fresh URLs and the visits of collected ones behind the others; what counts then."""
@@ -103,10 +109,10 @@ class Merging:
         texts = "".join([offer.urls[place] + "\n" for place in fresh.tolist()]).encode("ascii")
         bodies = {"texts": texts, "visits": visits.tobytes()}
         data = {name: piece_of(body) if body else b"" for name, body in bodies.items()}
-        return {name: appended(self._home.folder / name, self._sizes[name], data[name]) for name in data}
+        return {name: appended(self._folder.path / name, self._sizes[name], data[name]) for name in data}
 
-    def _commit(self, state: State, central: SortedFile, hosts: HostList, sizes: dict[str, int]) -> None:
-        self._home.commit(state, central=central.path.name, written=central.written, hosts=hosts.stored, sizes=sizes)
+    def _commit(self, state: EngineState, central: SortedFile, hosts: HostList, sizes: dict[str, int]) -> None:
+        self._folder.commit(state, central=central.path.name, written=central.written, hosts=hosts.stored, sizes=sizes)
         self._central, self._hosts, self._sizes = central, hosts, sizes
         self._sweep()
 
@@ -119,11 +125,11 @@ class Merging:
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         """What was written to the texts or the visits, cycle by cycle."""
-        return read_pieces(self._home.folder / name, self._sizes[name])
+        return read_pieces(self._folder.path / name, self._sizes[name])
 
     def _known(self, urls: list[str]) -> Iterator[Known]:
         """What is known of those URLs that are known, in their order."""
-        keys = keys_of(urls, self._home.state.seed).fingerprints
+        keys = keys_of(urls, self._folder.state.seed).fingerprints
         order = np.argsort(keys)
         hit, (hints, outside, collected) = self._central.lookup(LAYOUT, keys[order])
         records = np.zeros(len(hit), RECORD)
@@ -144,7 +150,35 @@ class Merging:
             records[name][places[ours]] = visits[name][ours]  # of several, the last stays
 
     def counts(self) -> RepositoryCounts:
-        return self._home.state.counts(self._home.folder)
+        return self._folder.state.counts(self._folder.path)
 
     def close(self) -> None:
-        self._home.close()
+        self._folder.close()
+
+
+class MercatorB(MergeRepository):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, _verify)
+
+
+def _verify(
+    central: SortedFile, target: Path, keys: U64, values: Values, _texts: list[str]
+) -> tuple[SortedFile, Bits, Values]:
+    order = np.argsort(keys)
+    keys, values = keys[order], tuple(column[order] for column in values)
+    known, before = np.zeros(len(keys), np.bool_), tuple(np.zeros_like(column) for column in values)
+    edges = np.searchsorted(LAYOUT.parts_of(keys), np.arange((1 << LAYOUT.part_bits) + 1)).tolist()
+
+    def merged() -> Iterator[SortedPart]:
+        for part, first, end in zip(central.parts(LAYOUT), edges[:-1], edges[1:], strict=True):
+            given = tuple(column[first:end] for column in values)
+            places, hit = part.find(keys[first:end])
+            there = part.values_at(places, hit)
+            known[first:end] = hit
+            for column, found in zip(before, there, strict=True):
+                column[first:end] = found
+            both = zip(combined(there, given), given, strict=True)
+            yield part.put(places, hit, keys[first:end], tuple(np.where(hit, *pair) for pair in both))
+
+    file, back = write_sorted(target, merged()), np.argsort(order)
+    return file, known[back], tuple(column[back] for column in before)

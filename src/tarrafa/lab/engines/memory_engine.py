@@ -11,22 +11,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tarrafa.disk import sync_folder
-from tarrafa.lab.engines.home import appended
-from tarrafa.lab.engines.packing import piece_bytes, piece_of, whole_pieces
-from tarrafa.lab.engines.pairs import Foreign, Pair
-from tarrafa.lab.engines.points import Points
+from tarrafa.lab.engines.engine_folder import appended, piece_bytes, piece_of, whole_pieces
+from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 from tarrafa.verify.veuniq.disk import write_file
 
 _PAIR = struct.Struct("<II")  # bytes of key and value
 _REWRITE_RATIO = 2
 
 
-class Memory(Points):
+class MemoryRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Journal, Foreign("journal"))
+        super().__init__(folder, _JournalStore, StoreTraits("journal"))
 
 
-class _Journal:
+class _JournalStore:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "journal"
         self._pairs: dict[bytes, bytes] = {}
@@ -54,24 +52,24 @@ class _Journal:
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return [*map(self._pairs.get, keys)]
 
-    def put(self, pairs: Sequence[Pair]) -> None:
+    def put(self, pairs: Sequence[KeyValue]) -> None:
         if self._replayed > _REWRITE_RATIO * len(self._pairs):
             self._rewrite()
         self._size_bytes = appended(self._path, self._size_bytes, piece_of(_body(pairs)))
         self._pairs.update(pairs)
 
-    def scan(self, prefix: bytes) -> Iterator[Pair]:
+    def scan(self, prefix: bytes) -> Iterator[KeyValue]:
         return iter(sorted(pair for pair in self._pairs.items() if pair[0].startswith(prefix)))
 
     def close(self) -> None:
         """Nothing is open between cycles."""
 
 
-def _body(pairs: Iterable[Pair]) -> bytes:
+def _body(pairs: Iterable[KeyValue]) -> bytes:
     return b"".join([_PAIR.pack(len(key), len(value)) + key + value for key, value in pairs])
 
 
-def _unpacked(body: bytes) -> Iterator[Pair]:
+def _unpacked(body: bytes) -> Iterator[KeyValue]:
     at = 0
     while at < len(body):
         key_size, value_size = _PAIR.unpack_from(body, at)

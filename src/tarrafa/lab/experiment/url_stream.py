@@ -43,7 +43,7 @@ TAILS = (".html", ".php?pagina=2", "/", ".htm", ".aspx?ordem=data&id=7", ".html"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StreamShape:
     """The sizes and shares of a stream."""
 
     collected_count: int = 100_000
@@ -61,7 +61,7 @@ class Shape:
 
 
 @dataclass(slots=True)
-class Region:
+class HostRegion:
     """The hosts of a range of hashes; a position in these columns is a host."""
 
     first: int  # hash
@@ -80,11 +80,11 @@ class Region:
         self.known = np.concatenate((self.known, none))
         self.collected = np.concatenate((self.collected, none))
 
-    def part(self, first: int, inside: NDArray[np.bool_]) -> "Region":
+    def part(self, first: int, inside: NDArray[np.bool_]) -> "HostRegion":
         ids, hashes, weights = self.ids[inside], self.hashes[inside], self.weights[inside]
-        return Region(first, 0, ids, hashes, weights, self.known[inside], self.collected[inside])
+        return HostRegion(first, 0, ids, hashes, weights, self.known[inside], self.collected[inside])
 
-    def halves(self) -> list["Region"]:
+    def halves(self) -> list["HostRegion"]:
         """Split between two hosts, so that both sides know about as many URLs; one host cannot be split."""
         order = np.argsort(self.hashes)
         if len(order) < 2:
@@ -95,24 +95,24 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class PageNumbers:
     """Pages by number, each with the id of its host."""
 
     ids: I64
     numbers: I64
 
 
-class Stream:
+class UrlStream:
     """Batches in the order of their numbers, from 0 on; `seed` is also the one that hosts are hashed with."""
 
-    def __init__(self, seed: int = 1, shape: Shape | None = None) -> None:
-        self.shape = shape or Shape()
+    def __init__(self, seed: int = 1, shape: StreamShape | None = None) -> None:
+        self.shape = shape or StreamShape()
         self.next_number = 0
         self.expected_known = 0  # distinct URLs that were offered
         self.expected_collected = 0
         self._seed = seed
         self._hosts_count = 0
-        self._regions = [Region(0)]
+        self._regions = [HostRegion(0)]
         self._marks_passed = 0
         self._usual_left = 0
         self._draw = np.random.PCG64(seed)
@@ -147,7 +147,7 @@ class Stream:
         """Pass over a batch, which is cheaper than to ask for it."""
         self._advance()
 
-    def _advance(self) -> tuple[Pages, Pages]:
+    def _advance(self) -> tuple[PageNumbers, PageNumbers]:
         """What the next batch holds, as numbers."""
         # Raw draws of a named generator, and whole numbers from there on: numpy promises no more than that to stay.
         self._draw = np.random.PCG64([self._seed, self.next_number])
@@ -162,7 +162,7 @@ class Stream:
         self.next_number += 1
         self._settle(place)
         ids, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
-        return collected, Pages(ids, numbers)
+        return collected, PageNumbers(ids, numbers)
 
     def _share_now(self, staying: int) -> float:
         """The share that is fresh of what stays in the chosen region.
@@ -213,7 +213,7 @@ class Stream:
             found.append(np.arange(before, len(region.ids)))
         return found
 
-    def _collect(self, region: Region) -> Pages:
+    def _collect(self, region: HostRegion) -> PageNumbers:
         """The next pages of the region's hosts, as evenly as they have any; at first there are only seeds."""
         wanted = self.shape.collected_count
         missing = wanted - int((region.known - region.collected).sum(dtype=np.int64))
@@ -227,9 +227,9 @@ class Stream:
         numbers = region.collected[position] + _ranks(take)
         region.collected += take.astype(np.uint32)
         self.expected_collected += wanted
-        return Pages(region.ids[position], numbers.astype(np.int64))
+        return PageNumbers(region.ids[position], numbers.astype(np.int64))
 
-    def _shares(self, chosen: Region) -> list[int]:
+    def _shares(self, chosen: HostRegion) -> list[int]:
         """How many URLs are extracted for each region: most for the chosen one, the others by their weight."""
         total = self.shape.extracted_count
         if len(self._regions) == 1:
@@ -241,7 +241,7 @@ class Stream:
             total - leaving if region is chosen else n for region, n in zip(self._regions, counts.tolist(), strict=True)
         ]
 
-    def _extract(self, region: Region, new: I64, count: int, fresh_share: float) -> tuple[I64, I64]:
+    def _extract(self, region: HostRegion, new: I64, count: int, fresh_share: float) -> tuple[I64, I64]:
         """Ids and numbers of pages that are linked: each new host once, then hosts by weight."""
         raw = self._raw(count)
         edges = np.cumsum(region.weights, dtype=np.uint64)
@@ -311,7 +311,7 @@ def host_names(ids: I64) -> list[str]:
     ]
 
 
-def urls_of(pages: Pages) -> pa.LargeStringArray:
+def urls_of(pages: PageNumbers) -> pa.LargeStringArray:
     """As the batches of a crawl hold them."""
     hosts, places = np.unique(pages.ids, return_inverse=True)
     names = host_names(hosts)
@@ -322,7 +322,7 @@ def urls_of(pages: Pages) -> pa.LargeStringArray:
     return pa.array(urls, pa.large_string())
 
 
-def _collected(pages: Pages, number: int) -> Collected:
+def _collected(pages: PageNumbers, number: int) -> Collected:
     count = len(pages.ids)
     order = np.arange(count)
     return Collected(
@@ -334,7 +334,7 @@ def _collected(pages: Pages, number: int) -> Collected:
     )
 
 
-def _extracted(pages: Pages) -> Extracted:
+def _extracted(pages: PageNumbers) -> Extracted:
     depth = (pages.numbers % 7).astype(np.uint16)
     outside = (pages.numbers % 4 == 0).astype(np.uint16)
     return Extracted(urls_of(pages), priority=depth, links=np.ones(len(depth), np.uint16), outside=outside)

@@ -7,17 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tarrafa.lab.engines.pairs import Foreign, Pair
-from tarrafa.lab.engines.points import Points
+from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 
 _FILE = "pairs.sqlite"
 _CACHE_KIBIBYTES = 256 * 1024
 _ASKED_AT_ONCE = 1000
 
 
-class Sqlite(Points):
+class SqliteRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _Table, Foreign(_FILE, sqlite3.Error, _is_damage, _FILE))
+        super().__init__(folder, _SqliteStore, StoreTraits(_FILE, sqlite3.Error, _is_damage, _FILE))
 
 
 def _is_damage(error: Exception) -> bool:
@@ -25,7 +24,7 @@ def _is_damage(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-class _Table:
+class _SqliteStore:
     def __init__(self, folder: Path) -> None:
         path = folder / _FILE
         if path.exists():
@@ -45,7 +44,7 @@ class _Table:
             found.update(self._database.execute(f"SELECT key, value FROM pairs WHERE key IN ({marks})", some))  # noqa: S608
         return [*map(found.get, keys)]
 
-    def put(self, pairs: Sequence[Pair]) -> None:
+    def put(self, pairs: Sequence[KeyValue]) -> None:
         self._database.execute("BEGIN IMMEDIATE")
         try:
             self._database.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?)", pairs)
@@ -54,7 +53,7 @@ class _Table:
             raise
         self._database.execute("COMMIT")
 
-    def scan(self, prefix: bytes) -> Iterator[Pair]:
+    def scan(self, prefix: bytes) -> Iterator[KeyValue]:
         """A key has 17 bytes, so that none lies between a prefix and the same prefix followed by many high bytes."""
         ends = (prefix, prefix + b"\xff" * 16)
         yield from self._database.execute("SELECT key, value FROM pairs WHERE key BETWEEN ? AND ? ORDER BY key", ends)

@@ -16,11 +16,20 @@ import numpy as np
 import xxhash
 
 from tarrafa.disk import map_disk_errors, sync_folder
-from tarrafa.lab.engines.home import Home, State, checked, sync_file
-from tarrafa.lab.engines.host_list import read_hosts
+from tarrafa.lab.engines.engine_folder import (
+    EngineFolder,
+    EngineState,
+    checked,
+    only_piece,
+    packed,
+    piece_of,
+    read_hosts,
+    sync_file,
+    unpacked,
+    whole_pieces,
+)
 from tarrafa.lab.engines.offers import RECORD, U64, Offer, host_text, is_url, offer_of
-from tarrafa.lab.engines.packing import only_piece, packed, piece_of, unpacked, whole_pieces
-from tarrafa.lab.engines.subgroups import NOTHING, Group, added, known_in, known_of_host, merged
+from tarrafa.lab.engines.sorted_text import NOTHING, UrlGroup, added, known_in, known_of_host, merged
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
@@ -28,29 +37,29 @@ from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
 SYNCED_ONE_BY_ONE = 64
 
 
-class Files:
+class HostFiles:
     def __init__(self, folder: Path) -> None:
-        self._home = Home(folder)
-        with self._home.opening():
-            self._hosts = read_hosts(folder, self._home.rest.get("hosts", []))
+        self._folder = EngineFolder(folder)
+        with self._folder.opening():
+            self._hosts = read_hosts(folder, self._folder.rest.get("hosts", []))
             self._apply()
 
     def cycle(self, batch: Batch) -> Cycle:
-        with map_disk_errors(self._home.folder):
+        with map_disk_errors(self._folder.path):
             self._apply()  # what a cycle that failed has left
-        return self._home.cycle(batch, self._cycle)
+        return self._folder.cycle(batch, self._cycle)
 
-    def _cycle(self, batch: Batch, state: State) -> Cycle:
-        folder, offer = self._home.folder, offer_of(batch, state.seed, state.cycle).by_url()
+    def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
+        folder, offer = self._folder.path, offer_of(batch, state.seed, state.cycle).by_url()
         new, after, cycle = self._merged(offer, state)
         pending = write_file(folder, f"pending{state.cycle}", new, len(new))
         hosts = self._hosts.with_new(offer.hosts, folder, f"hosts{state.cycle}.list")
-        self._home.commit(after, pending=pending, hosts=hosts.stored)
+        self._folder.commit(after, pending=pending, hosts=hosts.stored)
         self._hosts = hosts
         self._apply()
         return cycle
 
-    def _merged(self, offer: Offer, state: State) -> tuple[list[bytes], State, Cycle]:
+    def _merged(self, offer: Offer, state: EngineState) -> tuple[list[bytes], EngineState, Cycle]:
         """The new contents of files."""
         total, fresh, contents = Cycle(0), list[str](), list[bytes]()
         for host, part in _by_host(offer):
@@ -64,12 +73,12 @@ class Files:
 
     def _apply(self) -> None:
         """Replace the files of hosts that the pending file holds, and remove it."""
-        folder, stored = self._home.folder, self._home.rest.get("pending")
+        folder, stored = self._folder.path, self._folder.rest.get("pending")
         if stored and (folder / Stored(*stored).name).exists():
             data = read_file(folder, Stored(*stored))
             _sync([self._replace(body) for body in whole_pieces(BytesIO(data), len(data))])
-        self._home.sweep((), "pending*")
-        self._home.sweep([each.name for each in self._hosts.stored], "hosts*.list")
+        self._folder.sweep((), "pending*")
+        self._folder.sweep([each.name for each in self._hosts.stored], "hosts*.list")
 
     def _replace(self, body: bytes) -> Path:
         path = self._path(host_text(unpacked(body, RECORD)[1][0]))
@@ -80,16 +89,16 @@ class Files:
 
     def _path(self, host: str) -> Path:
         name = xxhash.xxh3_128_hexdigest(host.encode("utf-8", "surrogatepass"))
-        return self._home.folder / "hosts" / name[:2] / name[2:4] / name
+        return self._folder.path / "hosts" / name[:2] / name[2:4] / name
 
-    def _group(self, host: str, hashes: U64) -> Group:
+    def _group(self, host: str, hashes: U64) -> UrlGroup:
         if not self._hosts.holds(hashes).all():
             return NOTHING
         path = self._path(host)
-        return Group(*unpacked(only_piece(checked(path, 1).read_bytes(), path), RECORD))
+        return UrlGroup(*unpacked(only_piece(checked(path, 1).read_bytes(), path), RECORD))
 
-    def _group_of(self, url: str) -> Group:
-        return self._group(host_text(url), keys_of([url], self._home.state.seed).hosts) if is_url(url) else NOTHING
+    def _group_of(self, url: str) -> UrlGroup:
+        return self._group(host_text(url), keys_of([url], self._folder.state.seed).hosts) if is_url(url) else NOTHING
 
     def lookup(self, url: str) -> Known | None:
         return known_in(self._group_of(url), url)
@@ -98,10 +107,10 @@ class Files:
         return known_of_host(self._group_of(host + "/"), host)
 
     def counts(self) -> RepositoryCounts:
-        return self._home.state.counts(self._home.folder)
+        return self._folder.state.counts(self._folder.path)
 
     def close(self) -> None:
-        self._home.close()
+        self._folder.close()
 
 
 def _by_host(offer: Offer) -> Iterator[tuple[str, Offer]]:
@@ -113,7 +122,7 @@ def _by_host(offer: Offer) -> Iterator[tuple[str, Offer]]:
         first = end
 
 
-def _counted(state: State, old: Group, new: Group) -> State:
+def _counted(state: EngineState, old: UrlGroup, new: UrlGroup) -> EngineState:
     collected = np.count_nonzero(new.records["collected"]) - np.count_nonzero(old.records["collected"])
     return replace(
         state,
