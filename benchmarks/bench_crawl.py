@@ -30,7 +30,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 HOSTS_COUNT = 2_000
 ROUNDS = 8
@@ -182,7 +182,7 @@ PEERS = {"scrapy": scrapy}
 def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
     options = ("--hosts", str(HOSTS_COUNT), "--pages", str(max(100_000, 3 * pages)), "--log-size", str(LOG_SIZE))
     with ExitStack() as stack:
-        ours_url, peers_url = (stack.enter_context(served_apart(*options)) for _ in range(2))
+        ours_url, peers_url = (stack.enter_context(served_in_process(*options)) for _ in range(2))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         runs: list[dict[str, Any]] = []
 
@@ -251,7 +251,7 @@ def speedup() -> dict[str, Any]:
     """Pages per second with more and more visits at the same time, where every host is slow."""
     report: dict[str, Any] = {}
     options = ("--hosts", str(SPEEDUP_HOSTS), "--pages", "20000", "--latency", LATENCY)
-    with served_apart(*options) as url, tempfile.TemporaryDirectory() as name:
+    with served_in_process(*options) as url, tempfile.TemporaryDirectory() as name:
         seeds = Path(name) / "seeds.txt"
         seeds.write_text("".join(f"{front}\n" for front in front_pages(url)))
         for count in SPEEDUP_STEPS:

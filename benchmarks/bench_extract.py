@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from tarrafa.extract import extract
-from tarrafa.lab.web import Ask, Plan, Web
+from tarrafa.lab.web import Plan, SyntheticWeb, WebRequest
 from tarrafa.records import Page
 
 PAGES_COUNT = 200
@@ -24,15 +24,15 @@ Read = Callable[[Page], object]
 
 def pages(count: int, rng_seed: int = 1) -> list[Page]:
     """Pages of about 19 KB with 60 links, from many hosts."""
-    web = Web(Plan(hosts=max(1, count // 10), pages=count, rng_seed=rng_seed))
-    places = ((web.geography.host(number), at) for number in range(web.plan.hosts) for at in range(count))
+    web = SyntheticWeb(Plan(hosts=max(1, count // 10), pages=count, rng_seed=rng_seed))
+    places = ((web.hosts.host(number), at) for number in range(web.plan.hosts) for at in range(count))
     real = ((host, at) for host, at in places if at < host.size)
     return [page(web, host, at) for host, at in islice(real, count)]
 
 
-def page(web: Web, host: Any, at: int) -> Page:
+def page(web: SyntheticWeb, host: Any, at: int) -> Page:
     path = web.pages.entry(host, at).path
-    answer = web.resource(Ask(host, path), 0)
+    answer = web.resource(WebRequest(host, path), 0)
     return Page(
         host.origin + path, answer.status, (("Content-Type", answer.type), *answer.headers), answer.body, at=0.0
     )

@@ -20,15 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tarrafa.agent import CrawlFolder, HostBook
-from tarrafa.agent.hosts import Checkpoint
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
 from tarrafa.keep.segments import write_parquet
-from tarrafa.lab.experiment.measure import measured, rss_bytes
+from tarrafa.lab.experiment.measurement import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
-from tarrafa.rank import Counts
+from tarrafa.rank import RankCounts
 
 SEED = 1
 LINKS_COUNT = 10_000_000
@@ -64,8 +62,8 @@ def make_crawl(root: Path, links: int) -> None:
 
 
 def commit(folder: CrawlFolder, checkpoint: int) -> None:
-    book = HostBook(folder.hosts)
-    book.commit(Checkpoint(checkpoint, BEGINNING, Totals()), [])
+    book = HostDatabase(folder.hosts)
+    book.commit(Checkpoint(checkpoint, BEGINNING, Totals()))
     book.close()
 
 
@@ -171,7 +169,7 @@ def measure(root: Path, links: int) -> dict[str, Any]:
     }
 
 
-def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], Counts]:
+def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
     before_bytes = rss_bytes()
     cost = measured(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
-from tarrafa.lab.experiment import engines
-from tarrafa.lab.experiment.measure import Cost, disk_bytes, measured, rss_bytes
-from tarrafa.lab.experiment.stream import Shape, Stream
+from tarrafa.lab.experiment import engine_choice
+from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
-from tarrafa.verify import Batch, Repository
+from tarrafa.verify import Batch, UniquenessEngine
 
 SEED = 1
 KNOWN = 10_000_000
@@ -45,10 +45,10 @@ class Restful(Protocol):
 class Contestant:
     name: str
     folder: Path
-    repository: Repository
+    repository: UniquenessEngine
     held_bytes: int = 0  # memory that its cycles left behind
     peak_bytes: int = 0
-    costs: list[Cost] = field(default_factory=list)  # of the measured cycles
+    costs: list[WorkCost] = field(default_factory=list)  # of the measured cycles
 
     def run(self, batch: Batch, others_bytes: int, counted: bool) -> None:
         before_bytes = rss_bytes()
@@ -75,7 +75,7 @@ class Contestant:
         }
 
 
-def cycle_and_rest(repository: Repository, batch: Batch) -> None:
+def cycle_and_rest(repository: UniquenessEngine, batch: Batch) -> None:
     """With what an engine does beside because of the cycle; else the next engine would pay for it."""
     repository.cycle(batch)
     if isinstance(repository, Restful):
@@ -84,9 +84,9 @@ def cycle_and_rest(repository: Repository, batch: Batch) -> None:
 
 def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:
     keep_freed_memory()
-    stream = Stream(SEED, shape_of(known, cycle_urls))
+    stream = UrlStream(SEED, shape_of(known, cycle_urls))
     base_bytes = rss_bytes()
-    contestants = [Contestant(name, folder / name, engines.opened(name, folder / name, SEED)) for name in names]
+    contestants = [Contestant(name, folder / name, engine_choice.opened(name, folder / name, SEED)) for name in names]
     try:
         while stream.expected_known < known:
             run_cycle(stream, contestants, base_bytes, counted=False)
@@ -98,10 +98,10 @@ def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: 
             each.repository.close()
 
 
-def shape_of(known: int, cycle_urls: int) -> Shape:
+def shape_of(known: int, cycle_urls: int) -> StreamShape:
     """A tenth of a cycle is collected; until the size is reached all that is extracted is fresh."""
     collected = cycle_urls // 10
-    return Shape(
+    return StreamShape(
         collected,
         cycle_urls - collected,
         marks=(known,),
@@ -110,7 +110,7 @@ def shape_of(known: int, cycle_urls: int) -> Shape:
     )
 
 
-def run_cycle(stream: Stream, contestants: list[Contestant], base_bytes: int, counted: bool) -> None:
+def run_cycle(stream: UrlStream, contestants: list[Contestant], base_bytes: int, counted: bool) -> None:
     batch = stream.batch(stream.next_number)
     for each in contestants:
         each.run(batch, sum(other.held_bytes for other in contestants if other is not each), counted)
@@ -194,7 +194,7 @@ def parsed() -> argparse.Namespace:
 
 
 def run(given: argparse.Namespace) -> None:
-    names = engines.chosen(given.engines)
+    names = engine_choice.chosen(given.engines)
     if given.dir is not None and not given.dir.is_dir():
         raise InputError(f"{given.dir} is not a folder")
     with tempfile.TemporaryDirectory(prefix="tarrafa-bench-", dir=given.dir) as place:

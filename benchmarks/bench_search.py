@@ -37,9 +37,9 @@ import numpy as np
 
 import search_mariadb
 from search_collection import Collection, Question, make_collection, questions
-from tarrafa.lab.experiment.measure import disk_bytes
+from tarrafa.lab.experiment.measurement import disk_bytes
 from tarrafa.memory import collect_seldom
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 DOCUMENTS_COUNT = 100_000
 QUESTIONS_COUNT = 100  # of each kind
@@ -94,7 +94,7 @@ def tarrafa(root: Path, asked: Sequence[Question]) -> dict[str, Any]:
     search = Search.open(root)
     return {
         **rates(rows, seconds, cpu, sum(disk_bytes(path) for path in root.glob("agents/*/index"))),
-        **timed(asked, lambda each: search.search(Request(each.ours, page=each.page))),
+        **timed(asked, lambda each: search.search(SearchRequest(each.ours, page=each.page))),
     }
 
 

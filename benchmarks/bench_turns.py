@@ -27,7 +27,7 @@ from typing import Any
 import uvloop
 
 from tarrafa import wiring
-from tarrafa.agent import CrawlFolder, Limits
+from tarrafa.agent import CrawlFolder, RunLimits
 from tarrafa.configuration import Configuration, Crawl, Politeness
 from tarrafa.memory import collect_seldom
 
@@ -89,11 +89,11 @@ async def tick(late_seconds: list[float]) -> None:
 
 
 async def crawl(url: str, folder: Path, pages_count: int) -> tuple[int, list[float]]:
-    agent = wiring.agent(HASTE, CrawlFolder(folder), (f"{url}/",), Limits(pages=pages_count), lambda _: None)
+    agent = wiring.agent(HASTE, CrawlFolder(folder), (f"{url}/",), RunLimits(pages=pages_count))
     late_seconds: list[float] = []
     ticking = asyncio.create_task(tick(late_seconds))
     try:
-        progress = await agent.run((f"{url}/",))
+        progress = await agent.run((f"{url}/",), lambda _: None)
     finally:
         ticking.cancel()
         await agent.close()

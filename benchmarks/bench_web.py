@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tarrafa.chance import Chance
-from tarrafa.lab.web import Plan, Web
+from tarrafa.lab.web import Plan, SyntheticWeb
 
 CONNECTIONS = 32
 SAMPLE = 20_000
@@ -45,11 +45,11 @@ uvloop.run(main())
 """
 
 
-def sample(web: Web) -> list[tuple[str, str]]:
+def sample(web: SyntheticWeb) -> list[tuple[str, str]]:
     """Host header and path of pages drawn evenly from the whole web."""
-    chance, geography = Chance("bench"), web.geography
-    owners = [number for number, size in enumerate(geography.sizes) for _ in range(size)]
-    hosts = [geography.host(owners[chance.below(len(owners))]) for _ in range(SAMPLE)]
+    chance = Chance("bench")
+    owners = [number for number, size in enumerate(web.hosts.sizes) for _ in range(size)]
+    hosts = [web.hosts.host(owners[chance.below(len(owners))]) for _ in range(SAMPLE)]
     return [(host.authority, web.pages.entry(host, chance.below(host.size)).path) for host in hosts]
 
 
@@ -148,7 +148,7 @@ def bench_web(hosts: int, pages: int, seconds: float) -> dict[str, Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = json.loads(server.stdout.readline())["port"]
-        asks = sample(Web(Plan(hosts=hosts, pages=pages, port=port)))
+        asks = sample(SyntheticWeb(Plan(hosts=hosts, pages=pages, port=port)))
         load(port, asks, False, WARM_SECONDS)
         rounds = [
             [measure(server.pid, port, asks, gzip, seconds / ROUNDS) for gzip in (False, True)] for _ in range(ROUNDS)
@@ -175,8 +175,8 @@ def bench_stored(size: int, seconds: float) -> dict[str, Any]:
 
 
 def mean_size(hosts: int, pages: int) -> int:
-    web = Web(Plan(hosts=hosts, pages=pages))
-    sizes = [len(web.renderer.page(web.geography.host(number), 0, 0)) for number in range(min(hosts, 200))]
+    web = SyntheticWeb(Plan(hosts=hosts, pages=pages))
+    sizes = [len(web.renderer.page(web.hosts.host(number), 0, 0)) for number in range(min(hosts, 200))]
     return sum(sizes) // len(sizes)
 
 

@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.agent import CrawlFolder, HostBook
-from tarrafa.agent.hosts import Checkpoint
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.keep import BEGINNING, DocumentRow, Documents
 
 SEED = 1
@@ -57,8 +55,8 @@ def make_collection(root: Path, count: int) -> Collection:
         titles.append(title)
         headings.append(heading)
     documents.sync(1)
-    book = HostBook(folder.hosts)
-    book.commit(Checkpoint(1, BEGINNING, Totals()), [])
+    book = HostDatabase(folder.hosts)
+    book.commit(Checkpoint(1, BEGINNING, Totals()))
     book.close()
     return Collection(np.concatenate(titles), np.concatenate(headings), words)
 

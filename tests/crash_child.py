@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sample_batches import batches
-from tarrafa.verify import Batch, Bounds, Veuniq, drain
+from tarrafa.verify import Batch, RepositoryBounds, Veuniq, drain
 
 BATCHES = batches(seed=5, count=5)
-BOUNDS = Bounds(rows=200)  # so that blocks are split on the way
+BOUNDS = RepositoryBounds(rows=200)  # so that blocks are split on the way
 SEED = 11
 
 

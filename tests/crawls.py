@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent import CrawlFolder, HostDatabase
 from tarrafa.keep import DOCUMENTS, LINKS, batches
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 # Without any delay, and with little patience: nobody waits in a test.
 HASTE = """
@@ -23,8 +23,8 @@ delay = "0s"
 address_delay = "0s"
 back_off = "10ms"
 back_off_ceiling = "50ms"
-aside = "100ms"
-asides = 1
+suspension = "100ms"
+suspensions = 1
 [fetch]
 timeout = "4s"
 first_byte_timeout = "3s"
@@ -58,7 +58,7 @@ class ServedWeb:
 
 @contextmanager
 def served(*options: str) -> Iterator[ServedWeb]:
-    with served_apart(*options) as url:
+    with served_in_process(*options) as url:
         yield ServedWeb(url)
 
 
@@ -99,7 +99,7 @@ def links(folder: Path) -> list[dict[str, Any]]:
 
 def _rows(root: Path, kind: str, columns: list[str]) -> list[dict[str, Any]]:
     folder = CrawlFolder(root)
-    book = HostBook(folder.hosts)
+    book = HostDatabase(folder.hosts)
     checkpoint = book.checkpoint().number
     book.close()
     place, layout = (folder.documents, DOCUMENTS) if kind == "documents" else (folder.links, LINKS)

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from tarrafa.keep import DocumentRow
 from tarrafa.keep.documents import _table
-from tarrafa.search import Request, Search, Writer
+from tarrafa.layout import CrawlPaths
+from tarrafa.search import IndexWriter, Search, SearchRequest
 
 BEGAN = 1_700_000_000.0
 
@@ -26,11 +27,11 @@ def batch(rows: Iterable[DocumentRow]) -> pa.RecordBatch:
 
 
 def index_folder(root: Path, agent: str = "00") -> Path:
-    return root / "agents" / agent / "index"
+    return CrawlPaths(root, agent).index
 
 
 def write(root: Path, *rows: DocumentRow, agent: str = "00") -> None:
-    writer = Writer(index_folder(root, agent))
+    writer = IndexWriter(index_folder(root, agent))
     try:
         if rows:
             writer.apply(batch(rows))
@@ -46,4 +47,4 @@ def searched(root: Path, *rows: DocumentRow) -> Search:
 
 def urls(search: Search, text: str, **more: Any) -> list[str]:
     """The ends of the URLs that answer, best first."""
-    return [hit.url.removeprefix("http://example.org/") for hit in search.search(Request(text, **more)).hits]
+    return [hit.url.removeprefix("http://example.org/") for hit in search.search(SearchRequest(text, **more)).hits]

@@ -1,7 +1,6 @@
 """What the tests of finding rows share: an agent's documents and links, written as a crawl would."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, batches, join_segments
 from tarrafa.keep.finding import Finder
 from tarrafa.keep.segments import Layout
+from tarrafa.layout import CrawlPaths
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
 URLS = [A, B, C, D, f"{A}1", f"{A}é"]
@@ -22,15 +22,15 @@ VISIT = st.tuples(
 class Rows:
     """The rows of an agent, written as a crawl would."""
 
-    def __init__(self, agent: Path) -> None:
-        self.agent = agent
+    def __init__(self, paths: CrawlPaths) -> None:
+        self.paths = paths
         self.checkpoint = 0
         self._now = 1.5e9
 
     def add(self, visits: Sequence[tuple[str, str, int, Sequence[tuple[str, str]]]]) -> None:
         """URL, outcome, signature and links of each visit, up to a checkpoint."""
-        documents = Documents(self.agent / "documents", self.checkpoint)
-        links = Links(self.agent / "links", self.checkpoint)
+        documents = Documents(self.paths.documents, self.checkpoint)
+        links = Links(self.paths.links, self.checkpoint)
         for url, outcome, signature, leads in visits:
             self._now += 0.25
             documents.add(DocumentRow(url, self._now, outcome, 200, title=f"{self._now}", signature=signature))
@@ -40,13 +40,13 @@ class Rows:
         links.sync(self.checkpoint)
 
     def join(self) -> None:
-        join_segments(self.agent / "documents", DOCUMENTS, self.checkpoint)
-        join_segments(self.agent / "links", LINKS, self.checkpoint)
+        join_segments(self.paths.documents, DOCUMENTS, self.checkpoint)
+        join_segments(self.paths.links, LINKS, self.checkpoint)
 
     def scanned(self, layout: Layout) -> list[dict[str, Any]]:
-        found = batches(self.agent / layout.name, layout, self.checkpoint)
+        found = batches(self.paths.agent / layout.name, layout, self.checkpoint)
         return [row for batch in found for row in batch.to_pylist()]
 
     def finder(self) -> Finder:
         """With a file for every catalogue."""
-        return Finder(self.agent, few_rows=0)
+        return Finder(self.paths, few_rows=0)

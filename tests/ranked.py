@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tarrafa.agent import CrawlFolder, HostBook
-from tarrafa.agent.hosts import Checkpoint
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links
-from tarrafa.rank import RankColumns, Ranks, Settings
+from tarrafa.rank import RankColumns, Ranks, RankSettings
 from tarrafa.urls import fingerprint
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
@@ -51,13 +49,13 @@ class Crawl:
         documents.sync(self.checkpoint)
         links.sync(self.checkpoint)
         self.rows, self.links = [], []
-        book = HostBook(self.folder.hosts)
-        book.commit(Checkpoint(self.checkpoint, BEGINNING, Totals()), [])
+        book = HostDatabase(self.folder.hosts)
+        book.commit(Checkpoint(self.checkpoint, BEGINNING, Totals()))
         book.close()
 
-    def ranks(self, settings: Settings | None = None) -> Ranks:
+    def ranks(self, settings: RankSettings | None = None) -> Ranks:
         self.commit()
-        return update_ranks(self.folder, lambda *_: None, settings or Settings(tolerance=1e-10))
+        return update_ranks(self.folder, lambda *_: None, settings or RankSettings(tolerance=1e-10))
 
 
 def of(ranks: Ranks, *urls: str) -> RankColumns:

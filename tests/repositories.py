@@ -5,29 +5,46 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from tarrafa.lab.engines import ENGINES, open_repository
 from tarrafa.lab.engines.drum import DrumRepository
-from tarrafa.lab.engines.mercator_a import MercatorA
+from tarrafa.lab.engines.lmdb_engines import MercatorA
 from tarrafa.lab.engines.veuniq_text import VeuniqText
-from tarrafa.verify import Batch, Bounds, Collected, Cycle, Extracted, Known, Repository, Veuniq, drain
+from tarrafa.verify import (
+    Batch,
+    Collected,
+    Cycle,
+    Extracted,
+    Known,
+    MemoryRepository,
+    RepositoryBounds,
+    UniquenessEngine,
+    Veuniq,
+    drain,
+)
 from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX
 
 Visit = tuple[str, float, int, int, int]  # URL, at_seconds, status, file, offset
 Find = tuple[str, int, int]  # URL, priority, links
 
 # The engines, and some once more with parts so small that every case occurs; what depends on a secret has a known one.
-OPENERS: dict[str, Callable[[Path], Repository]] = {
+OPENERS: dict[str, Callable[[Path], UniquenessEngine]] = {
     **{name: lambda folder, name=name: open_repository(name, folder) for name in ENGINES},  # type: ignore[misc]
-    "veuniq of small blocks": lambda folder: Veuniq(folder, bounds=Bounds(rows=6), seed=1),
+    "veuniq of small blocks": lambda folder: Veuniq(folder, bounds=RepositoryBounds(rows=6), seed=1),
     "veuniq-text of three blocks": lambda folder: VeuniqText(folder, blocks=3, seed=1),
     "drum of small arrays": lambda folder: DrumRepository(folder, array_rows=2, bucket_rows=6),
     "mercator-a of a small cache": lambda folder: MercatorA(folder, generation_pairs=4),
 }
-IN_BLOCKS = [name for name in OPENERS if name.startswith("veuniq")]
+ON_DISK = list(OPENERS)
+# The twin has no files: the same folder stands for the same object.
+_twins = cache(lambda _folder, blocks: MemoryRepository(blocks=blocks, seed=1))
+OPENERS["twin in memory"] = lambda folder: _twins(folder, 1)
+OPENERS["twin in memory of three blocks"] = lambda folder: _twins(folder, 3)
+IN_BLOCKS = [name for name in OPENERS if name.startswith("veuniq") or name.endswith("blocks")]
 
 
 # A disk syncs a file in milliseconds, and here are thousands. A kill does not lose what the system has taken.
@@ -106,7 +123,7 @@ def host_of(url: str) -> str:
     return url[: url.index("/", len("http://x"))]
 
 
-def contents(repository: Repository, hosts: Iterable[str]) -> dict[str, Known]:
+def contents(repository: UniquenessEngine, hosts: Iterable[str]) -> dict[str, Known]:
     """All that is known of some hosts."""
     return {known.url: known for host in hosts for known in repository.urls_of(host)}
 
@@ -123,5 +140,5 @@ def made_batch(seed: int, number: int, urls: int = 60) -> Batch:
     return batch_of(number, visits, finds)
 
 
-def drained(repository: Repository, number: int) -> list[Cycle]:
+def drained(repository: UniquenessEngine, number: int) -> list[Cycle]:
     return list(drain(repository, number))

@@ -12,13 +12,13 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tarrafa.agent.hosts import Checkpoint, HostBook
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, HostDatabase, Totals
 from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.errors import InputError
 from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links, open_archive
+from tarrafa.layout import CrawlPaths
 from tarrafa.records import Headers, Page
-from tarrafa.search import Hit, Request, Results
+from tarrafa.search import Hit, Results, SearchRequest
 from tarrafa.serve import Collection, Rate, Reader, Searching, Server, Site, listen, make_application
 
 DAY = 86_400.0
@@ -113,14 +113,14 @@ def crawl_pages(listener: str) -> dict[str, list[Visit]]:
 
 def make_crawl(root: Path, listener: str = "http://127.0.0.1:9/") -> Path:
     for agent, visits in crawl_pages(listener).items():
-        keep_visits(root / "agents" / agent, visits)
+        keep_visits(CrawlPaths(root, agent), visits)
     (root / "tarrafa.toml").write_text("")
     return root
 
 
-def keep_visits(folder: Path, visits: Sequence[Visit]) -> None:
-    archive = open_archive(folder / "archive", BEGINNING, VirtualClock(NOON))
-    documents, links = Documents(folder / "documents", 0), Links(folder / "links", 0)
+def keep_visits(paths: CrawlPaths, visits: Sequence[Visit]) -> None:
+    archive = open_archive(paths.archive, BEGINNING, VirtualClock(NOON))
+    documents, links = Documents(paths.documents, 0), Links(paths.links, 0)
     for visit in visits:
         at = NOON + visit.day * DAY
         body = b"" if visit.outcome == "unchanged" else visit.body.encode()
@@ -147,9 +147,8 @@ def keep_visits(folder: Path, visits: Sequence[Visit]) -> None:
     archive.close()
     documents.sync(1)
     links.sync(1)
-    (folder / "hosts").mkdir()
-    book = HostBook(folder / "hosts" / "hosts.sqlite")
-    book.commit(Checkpoint(1, end, Totals({})), [])
+    book = HostDatabase(paths.hosts)
+    book.commit(Checkpoint(1, end, Totals({})))
     book.close()
 
 
@@ -191,12 +190,12 @@ class FakeSearch:
 
     def __init__(self) -> None:
         # Filled by each question, read by the test.
-        self.requests: list[Request] = []
+        self.requests: list[SearchRequest] = []
         self.refreshes = 0
         self.is_slow_begun = threading.Event()
         self.may_end = threading.Event()
 
-    def search(self, request: Request) -> Results:
+    def search(self, request: SearchRequest) -> Results:
         self.requests.append(request)
         if request.text == "slow":
             self.is_slow_begun.set()

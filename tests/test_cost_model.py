@@ -8,8 +8,8 @@ from tarrafa.lab.experiment.cost_model import (
     MEMORIES,
     PRINTED_BLOCKS,
     URLS,
-    Costs,
-    Parameters,
+    ModelCosts,
+    ModelParameters,
     blocks_at,
     drum_buckets,
     drum_disk_bytes,
@@ -20,15 +20,15 @@ from tarrafa.lab.experiment.cost_model import (
     veuniq_overhead,
 )
 
-GIVEN = Parameters()
+GIVEN = ModelParameters()
 
 
-def named(cell: Costs) -> str:
+def named(cell: ModelCosts) -> str:
     return f"{cell.urls / GIGA:g} Gb, {cell.memory_bytes // GIBI} GB"
 
 
 @pytest.mark.parametrize("cell", table(), ids=named)
-def test_table_2_comes_out_to_its_printed_digits(cell: Costs) -> None:
+def test_table_2_comes_out_to_its_printed_digits(cell: ModelCosts) -> None:
     assert printed(cell.drum) == cell.printed_drum
     assert printed(cell.veuniq) == cell.printed_veuniq
 

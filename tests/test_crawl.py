@@ -234,7 +234,7 @@ def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: P
                 shown += data
         os.close(ours)
         out = process.communicate()[0]
-    for word in (b"outcomes", b"in flight", b"set aside", b"memory, disk", b"Ctrl-C stops"):
+    for word in (b"outcomes", b"in flight", b"suspended", b"memory, disk", b"Ctrl-C stops"):
         assert word in shown
     assert "60 pages" in out
     assert "the limit of pages is reached" in out

@@ -45,7 +45,7 @@ def test_urls_of_hosts_that_have_had_their_pages_are_counted_once_each(web: Serv
     left = left_of(folder)
     assert told["refusals"]["host pages"] == left.total() > 100
     assert refused_in_the_book(folder) == left
-    assert len(left) <= told["given_up"] == told["standings"]["given up"]["pages"]
+    assert len(left) <= told["given_up"] == told["host_statuses"]["given up"]["pages"]
 
 
 def test_going_on_counts_nothing_again(web: ServedWeb, tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_with_more_pages_of_each_host_what_was_refused_is_visited(web: ServedWeb
     told = crawl(web, folder, 100_000)
     assert not left_of(folder)
     assert told["refusals"]["host pages"] == refused
-    assert "given up" not in told["standings"]
+    assert "given up" not in told["host_statuses"]

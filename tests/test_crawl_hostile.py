@@ -51,7 +51,7 @@ def test_no_page_is_missing_but_of_hosts_that_were_set_aside_or_failed(web: Serv
 
 def hosts_not_visited(folder: Path) -> set[str]:
     with sqlite3.connect(CrawlFolder(folder).hosts) as database:
-        return {name for (name,) in database.execute("SELECT name FROM hosts WHERE standing != ''")}
+        return {name for (name,) in database.execute("SELECT name FROM hosts WHERE status != ''")}
 
 
 def test_no_url_that_was_extracted_is_lost(whole: Path) -> None:
@@ -172,5 +172,5 @@ def test_damaged_batch_is_named(small: tuple[ServedWeb, Path], tmp_path: Path) -
 
 def test_status_of_a_hostile_crawl_tells_why_hosts_are_not_visited(whole: Path) -> None:
     told = json.loads(run("status", "--dir", str(whole), "--json").stdout)
-    assert told["standings"]
+    assert told["host_statuses"]
     assert told["failures"]

@@ -10,7 +10,7 @@ import pytest
 
 from crawls import HASTE, hasty, run
 from servers import Server, Visit
-from tarrafa.agent import CrawlFolder, HostBook
+from tarrafa.agent import CrawlFolder, HostDatabase
 
 Answers = Callable[[str], bytes]
 
@@ -118,7 +118,7 @@ def test_robots_txt_that_cannot_be_had_elsewhere_lets_the_crawl_end(status: str,
         told = crawl(tmp_path, f"http://127.0.0.2:{first.port}/")
     assert asked(first) == ["/robots.txt"]
     assert (told["pages"], told["hosts"], told["ending"]) == (0, 1, "done")
-    assert list(told["standings"]) == ["set aside"]
+    assert list(told["host_statuses"]) == ["suspended"]
 
 
 def test_many_urls_that_robots_txt_forbids_are_done_with_at_once(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_host_without_robots_txt_that_answers_is_set_aside_and_nothing_of_it_is_
         told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
         assert asked(server) == ["/robots.txt"]
     assert told["pages"] == 0
-    assert told["standings"] == {"set aside": {"robots.txt http-500": 1}}
+    assert told["host_statuses"] == {"suspended": {"robots.txt http-500": 1}}
 
 
 def test_busy_answers_are_tried_again_and_kept_in_the_end(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_crawl_with_a_public_seed_does_not_go_on_without_a_contact(tmp_path: Pat
     """Somebody takes the contact out of the configuration in the middle of a crawl."""
     CrawlFolder(tmp_path / "crawl").hold().release()
     CrawlFolder(tmp_path / "crawl").add_seeds(("https://example.org/",))
-    HostBook(CrawlFolder(tmp_path / "crawl").hosts).close()
+    HostDatabase(CrawlFolder(tmp_path / "crawl").hosts).close()
     done = run("crawl", "--dir", str(tmp_path / "crawl"), "--user-agent", "Tarrafa/1")
     assert done.returncode == 2
     assert "no contact" in done.stderr
@@ -233,7 +233,7 @@ def test_redirects_are_urls_of_their_own_and_loops_end(tmp_path: Path) -> None:
 def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(tmp_path: Path) -> None:
     """The workbench holds three of them; there are nine."""
     config = tmp_path / "few.toml"
-    config.write_text(HASTE.replace("asides = 1", "asides = 1\nhosts_limit = 3"))
+    config.write_text(HASTE.replace("suspensions = 1", "suspensions = 1\nhosts_limit = 3"))
     with ExitStack() as stack:
 
         def served(numbers: range, answers: Answers) -> tuple[list[Server], list[str]]:
@@ -249,8 +249,8 @@ def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["pages"], told["ending"]) == (3, "done")
-    assert told["standings"] == {"set aside": {"busy": 9}}
-    book = HostBook(CrawlFolder(tmp_path / "crawl").hosts)
+    assert told["host_statuses"] == {"suspended": {"busy": 9}}
+    book = HostDatabase(CrawlFolder(tmp_path / "crawl").hosts)
     found = [book.host(name) for name in busy_names]
     book.close()
-    assert [each.asides for each in found if each] == [1] * 9
+    assert [each.suspensions for each in found if each] == [1] * 9

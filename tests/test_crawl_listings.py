@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from crawls import HASTE, run
 from servers import Server, Visit
 from tarrafa.agent import CrawlFolder
-from tarrafa.agent.batches import Batches
-from tarrafa.agent.gathering import Gathering
-from tarrafa.agent.reading import Read, Reading
-from tarrafa.extract import Extract, Format, Listing, Options
-from tarrafa.keep import BEGINNING, Kept
-from tarrafa.records import Page
-from tarrafa.schedule import Bounds, Level, Scope
+from tarrafa.agent.discovery import Discovery
+from tarrafa.agent.unsaved import Unsaved
+from tarrafa.agent.url_batches import UrlBatches, batch_of
+from tarrafa.extract import Extract, Format, Listing
+from tarrafa.schedule import Level, Scope, UrlBounds
 from tarrafa.verify import Veuniq
 
 A = "http://a.example"
@@ -28,24 +26,26 @@ URLS = [host + path for host in (A, "http://b.example", "http://c.example") for 
 LISTED = st.lists(st.tuples(st.sampled_from(URLS), st.booleans()), min_size=1)
 
 
-def reading() -> Reading:
-    return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), Options(), 5_000_000)
+def discovery() -> Discovery:
+    return Discovery(Scope(lambda name: name != "b.example", UrlBounds(depth=3)), Level())
 
 
-def gathered(listing: Listing, depth: int, is_judged_first: bool) -> Gathering:
-    found, reader = Gathering(), reading()
-    page = Page(f"{A}/map.xml", 200, (), b"", at=5.0)
-    extract = Extract(page.url, Format.SITEMAP, listed=listing)
-    judged = asyncio.run(reader._judged(extract, depth)) if is_judged_first else None
-    reader.offer(found, f"{A}/1", 0)
-    reader.gather(found, Read(page, extract, 0, False, judged), Kept(BEGINNING, ""), depth, ())
+def unsaved_of(listing: Listing, depth: int, is_judged_first: bool) -> Unsaved:
+    found, judge = Unsaved(), discovery()
+    extract = Extract(f"{A}/map.xml", Format.SITEMAP, listed=listing)
+    judged = asyncio.run(judge.judge_listed(extract, depth)) if is_judged_first else None
+    judge.offer(found, f"{A}/1", 0)
+    if judged is None:
+        judge.follow_listed(found, extract, depth)
+    else:
+        found.merge_listed(judged)
     return found
 
 
-def written(gathered: Gathering, folder: Path) -> dict[str, tuple[int, int, int]]:
+def written(unsaved: Unsaved, folder: Path) -> dict[str, tuple[int, int, int]]:
     """What the repository makes of a batch: of each URL the least hint, and all links."""
-    batches = Batches(folder)
-    batches.write(1, gathered)
+    batches = UrlBatches(folder)
+    batches.write(batch_of(1, unsaved))
     extracted = batches.read(0, 1).extracted
     rows = list(zip(map(str, extracted.urls), extracted.priority, extracted.links, extracted.outside, strict=True))
     batches.remove(1)
@@ -71,22 +71,20 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
     urls, are_sitemaps = zip(*entries, strict=True)
     listing = Listing(urls, are_sitemaps=are_sitemaps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tarrafa.agent.reading._SLICE", slice_urls)
-        patch.setattr("tarrafa.agent.batches._PART_URLS", part_urls)
-        at_once, before = (gathered(listing, depth, is_judged_first) for is_judged_first in (False, True))
+        patch.setattr("tarrafa.agent.discovery._SLICE", slice_urls)
+        patch.setattr("tarrafa.agent.url_batches._PART_URLS", part_urls)
+        at_once, before = (unsaved_of(listing, depth, is_judged_first) for is_judged_first in (False, True))
         assert written(before, folder) == written(at_once, folder)
     assert before.counts == at_once.counts
-    assert before.size_bytes == at_once.size_bytes
-    assert before.ended == at_once.ended
     assert before.found_count >= at_once.found_count == len(at_once.found)
 
 
 def test_what_long_listings_found_is_news_and_counts() -> None:
-    found, judged = Gathering(), Gathering()
+    found, judged = Unsaved(), Unsaved()
     judged.offer(f"{A}/1", 65, is_outside=False)
     judged.offer(f"{A}/2", 65, is_outside=False)
     assert not found
-    found.take(judged)
+    found.merge_listed(judged)
     assert found
     assert found.found_count == 2
 

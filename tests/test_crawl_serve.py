@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tarrafa.cli.run import run
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def found_at(page: str, query: str) -> int:
 
 
 def test_search_page_is_there_while_it_crawls_and_stays_until_asked_to_end(tmp_path: Path) -> None:
-    with served_apart("--hosts", "10", "--pages", "200") as url, crawling(url, tmp_path / "crawl") as process:
+    with served_in_process("--hosts", "10", "--pages", "200") as url, crawling(url, tmp_path / "crawl") as process:
         page = address_after(process, " at http://")
         assert address_after(process, "stays at") == page
         assert process.stdout is not None
@@ -62,7 +62,7 @@ def is_answering(page: str) -> bool:
 
 
 def test_killed_crawl_takes_its_search_page_with_it(tmp_path: Path) -> None:
-    with served_apart("--hosts", "10", "--pages", "200", "--latency", "200ms") as url:
+    with served_in_process("--hosts", "10", "--pages", "200", "--latency", "200ms") as url:
         with crawling(url, tmp_path / "crawl") as process:
             page = address_after(process, " at http://")
             assert is_answering(page)
@@ -73,7 +73,7 @@ def test_killed_crawl_takes_its_search_page_with_it(tmp_path: Path) -> None:
 
 
 def test_port_that_is_taken_is_told_before_anything_begins(tmp_path: Path) -> None:
-    with served_apart("--hosts", "1", "--pages", "1") as url:
+    with served_in_process("--hosts", "1", "--pages", "1") as url:
         port = url.split(":")[2].strip("/")
         words = ["crawl", url, "--dir", str(tmp_path / "crawl"), "--allow-private", "--serve", "--port", port]
         assert run(words) != 0

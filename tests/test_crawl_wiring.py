@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tarrafa import wiring
-from tarrafa.agent import Agent, CrawlFolder, Limits
+from tarrafa.agent import Agent, CrawlFolder, RunLimits
 from tarrafa.configuration import Configuration, Crawl, Politeness
 from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
@@ -19,9 +19,9 @@ def is_own(folder: Path, crawl: Crawl, politeness: Politeness, host: str, addres
     """Whether the agent takes the host for one that may be visited more often than once a second."""
 
     async def asked() -> bool:
-        agent: Agent = wiring.agent(configuration, CrawlFolder(folder), (), Limits(), lambda _: None)
+        agent: Agent = wiring.agent(configuration, CrawlFolder(folder), (), RunLimits())
         try:
-            return agent._feeding.traits(host, tuple(addresses)).is_own
+            return agent._frontier.traits(host, tuple(addresses)).is_own
         finally:
             await agent.close()
 
@@ -66,10 +66,10 @@ def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
     ],
 )
 def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPolicy) -> None:
-    chosen = wiring._policy(replace(Politeness(), policy=name))
+    chosen = wiring.delay_policy(replace(Politeness(), policy=name))
     assert (type(chosen), chosen) == (type(policy), policy)
 
 
 @pytest.mark.parametrize(("name", "order"), [("level", Level), ("fifo", Fifo)])
 def test_order_is_the_one_that_was_chosen(name: str, order: type) -> None:
-    assert type(wiring._order(Configuration(crawl=replace(Crawl(), order=name)))) is order
+    assert type(wiring.order(Configuration(crawl=replace(Crawl(), order=name)))) is order

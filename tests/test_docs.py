@@ -20,9 +20,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 ROOMS = sorted(path for path in SOURCE.rglob("*") if path.is_dir() and list(path.glob("*.py")))
 
 GLOSSARY = [
-    *("URL", "href", "link", "host", "address", "site", "page", "document", "repository", "block", "batch", "cycle"),
-    *("fresh", "known", "duplicate", "scheduled", "remaining", "workbench", "outcome", "archive", "agent", "group"),
-    *("partition", "routing table", "priority", "score", "rank", "refresh"),
+    *("URL", "href", "link", "host", "address", "site", "page", "visit", "document", "repository", "block", "batch"),
+    *("cycle", "checkpoint", "fresh", "known", "duplicate", "scheduled", "remaining", "frontier", "workbench"),
+    *("suspended", "outcome", "archive", "agent", "priority", "score", "rank", "refresh", "slot", "group"),
+    *("partition", "routing table"),
 ]
 
 
@@ -180,3 +181,29 @@ def test_every_part_has_its_place_in_the_import_contracts() -> None:
     assert set(layers) == parts
     rooms = parts & {"extract", "fetch", "keep", "obey", "rank", "schedule", "search", "simulate", "verify"}
     assert {f"tarrafa.{room}" for room in rooms} == set(contracts[0]["modules"])
+
+
+# Habits for contributors.
+
+
+def make_check_commands() -> list[str]:
+    _, _, rest = (ROOT / "Makefile").read_text().partition("\ncheck: install\n")
+    recipe = rest.partition("\n\n")[0]
+    return [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+
+
+def test_pre_commit_runs_the_commands_of_make_check() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"^ +entry: (.+)$", text, re.MULTILINE) == make_check_commands() != []
+    assert set(re.findall(r"repo: (\S+)", text)) == {"local"}
+
+
+def test_the_workflow_calls_the_ci_script() -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert re.findall(r"^ +- run: (.+)$", text, re.MULTILINE) == [".ci/run"]
+
+
+def test_every_place_named_for_contributors_exists() -> None:
+    places = re.findall(r"`((?:src|tests|benchmarks)/[^`]*)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert places
+    assert [place for place in places if not (ROOT / place).exists()] == []

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.lab.engines.drum import Answers, Drum
-from tarrafa.lab.engines.sorted_file import Layout, Part, SortedFile, Values, Written
+from tarrafa.lab.engines.drum import Drum, DrumAnswers
+from tarrafa.lab.engines.sorted_file import PartLayout, PartSum, SortedFile, SortedPart, Values
 
-LAYOUT = Layout(2, (np.dtype(np.uint32),))
+LAYOUT = PartLayout(2, (np.dtype(np.uint32),))
 NO_FILE = SortedFile(Path("none"), [])
 
 
@@ -48,7 +48,7 @@ class Play:
             bucket_rows=bucket_rows,
         )
 
-    def _take(self, answers: Answers) -> None:
+    def _take(self, answers: DrumAnswers) -> None:
         self.known += answers.known.tolist()
         self.values += answers.values[0].tolist()
         self.texts += answers.auxiliaries
@@ -128,13 +128,13 @@ def test_a_merge_reads_each_part_once_in_order_and_writes_one_file(
     play.do("update", keys, [1] * 20, [])
     play.drum.merge()
     offsets: list[int] = []
-    read = Layout.read
+    read = PartLayout.read
 
-    def noted(layout: Layout, file: BinaryIO, part: Written) -> Part:
+    def noted(layout: PartLayout, file: BinaryIO, part: PartSum) -> SortedPart:
         offsets.append(file.tell())
         return read(layout, file, part)
 
-    monkeypatch.setattr(Layout, "read", noted)
+    monkeypatch.setattr(PartLayout, "read", noted)
     play.do("check_update", keys[::-1], [1] * 20, [str(key) for key in keys[::-1]])
     play.drum.merge()
     assert offsets == [0, 60, 120, 180]

@@ -9,7 +9,7 @@ import pytest
 
 from kill_child import BATCHES, SEED, Child, count_calls, work, work_until
 from repositories import HOSTS, OPENERS, contents, drained, made_batch, new_folder
-from tarrafa.verify import Counts, Known, Repository
+from tarrafa.verify import Known, RepositoryCounts, UniquenessEngine
 
 KILLS_AT_A_CALL, KILLS_AT_ANY_TIME = 8, 7
 # The engine of production is killed by a test of its own. The blocks of veuniq-text follow from a secret, unless there
@@ -19,10 +19,10 @@ ENGINES = [
     *("mercator-a of a small cache", "mercator-b"),
 ]
 
-State = tuple[dict[str, Known], Counts]
+State = tuple[dict[str, Known], RepositoryCounts]
 
 
-def state(repository: Repository) -> State:
+def state(repository: UniquenessEngine) -> State:
     return contents(repository, HOSTS), repository.counts()._replace(disk_bytes=0)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tarrafa.cli.run import run
-from tarrafa.lab.experiment.steadiness import Sample, page, parts, verdict
+from tarrafa.lab.experiment.steadiness import CrawlSample, page, parts, verdict
 
 # Ten seconds for each thousand pages, four more of CPU, the same memory.
-SAMPLES = [Sample(10.0 * n, 1_000 * n, 5_000 * n, 4.0 * n, 200_000_000, 9) for n in range(1, 21)]
+SAMPLES = [CrawlSample(10.0 * n, 1_000 * n, 5_000 * n, 4.0 * n, 200_000_000, 9) for n in range(1, 21)]
 
 
 def test_parts_have_the_rate_and_cost_of_their_pages() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from tarrafa.cli.run import run
 from tarrafa.errors import DamagedError, InputError
-from tarrafa.lab.experiment import papers, parameters, plots
+from tarrafa.lab.experiment import papers, parameter_study, plots
 from tarrafa.lab.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
-from tarrafa.lab.experiment.parameters import Effect, Point
-from tarrafa.lab.experiment.uniqueness import GROWTH, Row, Settings, grow, read
+from tarrafa.lab.experiment.parameter_study import ParameterEffect, ParameterPoint
+from tarrafa.lab.experiment.uniqueness import GROWTH, GrowthRow, GrowthSettings, grow, read
 
-SMALL = Settings(collected_count=500, extracted_count=4_500)
+SMALL = GrowthSettings(collected_count=500, extracted_count=4_500)
 KNOWN = 8_000
 
 
@@ -21,12 +21,12 @@ def quiet(_line: str) -> None:
     """Nobody reads the progress."""
 
 
-def counts(rows: list[Row]) -> list[tuple[str, int, int]]:
+def counts(rows: list[GrowthRow]) -> list[tuple[str, int, int]]:
     return [(row.engine, row.cycle, row.known) for row in rows]
 
 
-def row(engine: str, millions: float, seconds: float) -> Row:
-    return Row(engine, round(millions * 10), round(millions * 1e6), seconds, seconds, 0, 0)
+def row(engine: str, millions: float, seconds: float) -> GrowthRow:
+    return GrowthRow(engine, round(millions * 10), round(millions * 1e6), seconds, seconds, 0, 0)
 
 
 def test_a_run_has_a_line_for_each_cycle_and_ends_at_its_size(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_run_that_is_done_does_nothing_more(tmp_path: Path) -> None:
 def test_other_settings_are_refused_in_the_same_folder(tmp_path: Path) -> None:
     grow(["veuniq"], 100, tmp_path, SMALL, quiet)
     with pytest.raises(InputError, match="other settings"):
-        grow(["veuniq"], 100, tmp_path, Settings(seed=2), quiet)
+        grow(["veuniq"], 100, tmp_path, GrowthSettings(seed=2), quiet)
 
 
 def test_a_run_that_would_not_fit_on_the_disk_is_refused(tmp_path: Path) -> None:
@@ -173,17 +173,17 @@ def test_an_engine_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[
 
 
 def test_points_vary_one_parameter_at_a_time() -> None:
-    found = parameters.points(1_000_000)
-    middle = Point(block_rows=250_000, batch_urls=50_000, run_ratio=4, scheduled=1_000)
+    found = parameter_study.points(1_000_000)
+    middle = ParameterPoint(block_rows=250_000, batch_urls=50_000, run_ratio=4, scheduled=1_000)
     for varied, point in found:
         assert replace(point, **{varied: getattr(middle, varied)}) == middle
     assert {varied for varied, _ in found} == {"block_rows", "batch_urls", "run_ratio", "scheduled"}
 
 
 def test_smaller_blocks_are_more_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [("block_rows", Point(2_000, 400, 2, 10)), ("block_rows", Point(500, 400, 2, 10))]
-    monkeypatch.setattr(parameters, "points", lambda _known: few)
-    effects = parameters.study(2_000, quiet, tmp_path)
+    few = [("block_rows", ParameterPoint(2_000, 400, 2, 10)), ("block_rows", ParameterPoint(500, 400, 2, 10))]
+    monkeypatch.setattr(parameter_study, "points", lambda _known: few)
+    effects = parameter_study.study(2_000, quiet, tmp_path)
     assert all(effect.cpu_seconds > 0 and effect.bytes_per_url > 0 for effect in effects)
     assert effects[0].blocks < effects[1].blocks
     assert list(tmp_path.iterdir()) == []
@@ -192,8 +192,8 @@ def test_smaller_blocks_are_more_blocks(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_parameters_command_prints_a_table_or_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    effect = Effect("block_rows", Point(2_000, 400, 4, 10), 3, 0.5, 0.6, 10**8, 45.5)
-    monkeypatch.setattr(parameters, "study", lambda *_given: [effect])
+    effect = ParameterEffect("block_rows", ParameterPoint(2_000, 400, 4, 10), 3, 0.5, 0.6, 10**8, 45.5)
+    monkeypatch.setattr(parameter_study, "study", lambda *_given: [effect])
     assert run(["experiment", "parameters"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == [
         "block_rows",

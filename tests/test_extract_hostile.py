@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tarrafa.extract import Extract, Options, bounds, extract
 from tarrafa.extract.tame import _may_have_long_tags, pieces
-from tarrafa.lab.web import Plan, Web
+from tarrafa.lab.web import Plan, SyntheticWeb
 from tarrafa.records import Page
 from webs import get, pages_of
 
@@ -84,7 +84,7 @@ def test_any_soup_of_tags_gives_a_record(parts: list[str]) -> None:
     assert found == read(body, images=True)
 
 
-WEB = Web(Plan(hosts=3, pages=12, rng_seed=5))
+WEB = SyntheticWeb(Plan(hosts=3, pages=12, rng_seed=5))
 BODIES = [get(WEB, host, page).body for host, page in islice(pages_of(WEB), 12)]
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract, extract_all
 from tarrafa.extract.likeness import fold, likeness, similarity
-from tarrafa.lab.web import Plan, Row, Truth, Web, parse_faults
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Plan, SyntheticWeb, Truth, TruthRow, parse_faults
+from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Page
 from webs import body_of, followed, get, pages_of, read_page
 
@@ -23,14 +23,14 @@ PLANS = [
 
 @lru_cache(maxsize=2)
 def extracts(plan: Plan) -> dict[str, tuple[Page, Extract]]:
-    web = Web(plan)
+    web = SyntheticWeb(plan)
     pages = [get(web, host, number) for host, number in pages_of(web)]
     return {page.url: (page, extract(page, body_of(page))) for page in pages}
 
 
 @lru_cache(maxsize=2)
-def rows(plan: Plan) -> dict[str, Row]:
-    return {row.url: row for row in Truth(Web(plan)).rows() if row.kind == "page"}
+def rows(plan: Plan) -> dict[str, TruthRow]:
+    return {row.url: row for row in Truth(SyntheticWeb(plan)).rows() if row.kind == "page"}
 
 
 @pytest.fixture(params=PLANS, ids=["plain", "hostile"])
@@ -97,14 +97,14 @@ def distance(one: Extract, other: Extract) -> int:
     return (one.document.similarity ^ other.document.similarity).bit_count()
 
 
-def read(web: Web, host: Host, number: int) -> Extract:
+def read(web: SyntheticWeb, host: SyntheticHost, number: int) -> Extract:
     page = get(web, host, number)
     return extract(page, body_of(page))
 
 
 def test_near_copies_are_near() -> None:
     """Another passage in place of one, of four to nine, and other links: a tenth to a quarter of the text."""
-    web = Web(Plan(hosts=40, pages=3000, rng_seed=4))
+    web = SyntheticWeb(Plan(hosts=40, pages=3000, rng_seed=4))
     copies = [(host, number, web.pages.copy_of(host, number)) for host, number in pages_of(web)]
     pairs = [(host, number, source) for host, number, source in copies if source and not source.exact]
     bits = [distance(read(web, host, number), read(web, source.host, source.page)) for host, number, source in pairs]
@@ -114,7 +114,7 @@ def test_near_copies_are_near() -> None:
 
 def test_other_pages_are_not_near() -> None:
     """Pages about one topic draw their passages from one pool, so that a few share some of them."""
-    web = Web(Plan(hosts=40, pages=3000, rng_seed=4))
+    web = SyntheticWeb(Plan(hosts=40, pages=3000, rng_seed=4))
     found = [read(web, host, number) for host, number in Random(1).sample(list(pages_of(web)), 150)]
     bits = [distance(one, other) for at, one in enumerate(found) for other in found[:at]]
     assert sum(distance <= NEAR_BITS for distance in bits) <= 0.001 * len(bits)

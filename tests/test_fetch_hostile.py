@@ -9,9 +9,9 @@ import pytest
 from fetching import OWN
 from tarrafa.configuration import Fetch
 from tarrafa.fetch import CurlTransport, decode
-from tarrafa.lab.web import Fault, Plan, Web, open_server, parse_faults
-from tarrafa.lab.web.connection import HANG_SECONDS
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server, parse_faults
+from tarrafa.lab.web.connections import HANG_SECONDS
+from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import InstantClock, hosts_of
 
@@ -30,7 +30,7 @@ SNARES = {
     "/ir/l1": Fault.REDIRECT_LOOP,
 }
 OTHERS = ("/", "/robots.txt", "/img/1.png", "/doc/1.pdf", "/nichts")
-Outcomes = dict[tuple[Host, str], Page | Failure]
+Outcomes = dict[tuple[SyntheticHost, str], Page | Failure]
 
 
 class QuickClock(InstantClock):
@@ -45,10 +45,10 @@ class QuickClock(InstantClock):
 async def fetch_all() -> Outcomes:
     async with open_server(replace(PLAN, port=0), clock=QuickClock()) as server:
         transport = CurlTransport(LIMITS, OWN)
-        web = Web(server.web.plan)
+        web = SyntheticWeb(server.web.plan)
         asks = [(host, path) for host in hosts_of(web) for path in (*OTHERS, *SNARES)]
 
-        async def twice(host: Host, path: str) -> Page | Failure:
+        async def twice(host: SyntheticHost, path: str) -> Page | Failure:
             """Because a flaky host answers the second time only."""
             request = Request(host.origin + path, any_type=path == "/robots.txt")
             outcome = await transport.fetch(request)
@@ -77,7 +77,7 @@ def answered(outcomes: Outcomes, path: str, fault: Fault | None = None) -> list[
 
 
 def test_web_has_every_fault() -> None:
-    assert set().union(*(host.faults for host in hosts_of(Web(PLAN)))) == set(Fault)
+    assert set().union(*(host.faults for host in hosts_of(SyntheticWeb(PLAN)))) == set(Fault)
 
 
 def test_silent_hosts_fail_everywhere_and_others_nowhere(outcomes: Outcomes) -> None:

@@ -17,7 +17,7 @@ from tarrafa.fetch import CurlTransport, TableResolver, resolve
 from tarrafa.fetch.handle import Handle, make_settings
 from tarrafa.fetch.kept import Kept
 from tarrafa.fetch.multi import Multi
-from tarrafa.lab.web import Fault, Plan, Web, open_server
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import hosts_of, until
 
@@ -44,7 +44,7 @@ def pages_in(outcomes: list[Page | Failure]) -> list[Page]:
     return [outcome for outcome in outcomes if isinstance(outcome, Page)]
 
 
-def urls_in(web: Web, count: int) -> list[str]:
+def urls_in(web: SyntheticWeb, count: int) -> list[str]:
     hosts = hosts_of(web)
     return [
         host.origin + web.pages.entry(host, number // len(hosts) % host.size).path

@@ -12,13 +12,11 @@ import pytest
 
 from crawls import ServedWeb, arguments, crawled, run, served
 from indexes import index_folder, row, urls
-from tarrafa.agent import CrawlFolder, HostBook
-from tarrafa.agent.hosts import Checkpoint
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.indexing import Indexing, follow
-from tarrafa.errors import HeldError, InputError
+from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, Documents, join_segments
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 KILLS = 25
 ROWS = 1_000
@@ -32,7 +30,7 @@ class Kept:
         self.root = root
         self._folder = CrawlFolder(root)
         self._folder.hosts.parent.mkdir(parents=True)
-        self._book = HostBook(self._folder.hosts)
+        self._book = HostDatabase(self._folder.hosts)
         self._documents = Documents(self._folder.documents, 0)
         self._checkpoint = 0
 
@@ -41,7 +39,7 @@ class Kept:
             self._documents.add(each)
         self._checkpoint += 1
         self._documents.sync(self._checkpoint)
-        self._book.commit(Checkpoint(self._checkpoint, BEGINNING, Totals()), ())
+        self._book.commit(Checkpoint(self._checkpoint, BEGINNING, Totals()))
 
     def join(self) -> int:
         return join_segments(self._folder.documents, DOCUMENTS, self._checkpoint)
@@ -112,7 +110,7 @@ def test_index_of_another_crawl_is_refused(kept: Kept, tmp_path: Path) -> None:
 def test_one_process_indexes(kept: Kept) -> None:
     with Indexing(kept.root) as first, Indexing(kept.root) as second:
         first.catch_up(lambda done, total: None, Event())
-        with pytest.raises(HeldError):
+        with pytest.raises(LockedError):
             second.catch_up(lambda done, total: None, Event())
 
 
@@ -182,7 +180,7 @@ def test_killed_at_random_moments_nothing_is_missing_or_double(kept: Kept) -> No
     assert killed > KILLS // 2
     search = Search.open(kept.root)
     assert search.documents_count == len(expected)
-    pages = [search.search(Request("net", top=100, page=page, per_site=0)).hits for page in range(1, 6)]
+    pages = [search.search(SearchRequest("net", top=100, page=page, per_site=0)).hits for page in range(1, 6)]
     found = {hit.url.rpartition("/")[2]: hit.title for page in pages for hit in page}
     assert found == {path: f"visit {number}" for path, number in expected.items()}
 
@@ -208,8 +206,8 @@ def test_crawled_pages_are_found_by_their_titles(web: ServedWeb, crawl: Path) ->
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["documents"] > 0
     search = Search.open(crawl)
-    hit = search.search(Request("a de the of", top=1)).hits[0]
-    assert hit.url in {each.url for each in search.search(Request(f'"{hit.title}"')).hits}
+    hit = search.search(SearchRequest("a de the of", top=1)).hits[0]
+    assert hit.url in {each.url for each in search.search(SearchRequest(f'"{hit.title}"')).hits}
     found = run("search", hit.title, "--dir", str(crawl), "--json", "--explain", "--per-site", "5")
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)

@@ -15,7 +15,7 @@ from keep_pages import quick_folder
 from ranked import Crawl, link
 from tarrafa.collection.indexing import Indexing, follow
 from tarrafa.errors import DamagedError
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 from tarrafa.search.anchored import I64, U64, UNKNOWN, AnchorSums, anchor_sum
 
 SOURCE = "http://source.test/"
@@ -39,7 +39,7 @@ def index(crawl: Crawl, is_new: bool = False) -> int:
 
 def named(crawl: Crawl, name: str) -> list[str]:
     """The pages that the index alone, without ranks, finds by that name."""
-    return sorted(hit.url for hit in Search.open(crawl.root).search(Request(name, per_site=0, top=100)).hits)
+    return sorted(hit.url for hit in Search.open(crawl.root).search(SearchRequest(name, per_site=0, top=100)).hits)
 
 
 def call_otherwise(crawl: Crawl) -> None:
@@ -80,7 +80,7 @@ def test_only_pages_with_other_anchors_are_written_anew(crawl: Crawl, monkeypatc
     crawl.visit(f"{SOURCE}more", link(page(3), "schooner"), text="harbour")
     crawl.ranks()
     written: list[int] = []
-    renew = "tarrafa.search.writer.Writer.renew"
+    renew = "tarrafa.search.writer.IndexWriter.renew"
     monkeypatch.setattr(renew, lambda _self, _batch, rows: written.extend(rows.tolist()))
     index(crawl)
     assert written == [3]
@@ -185,7 +185,7 @@ def test_killed_at_random_moments_every_page_has_the_newest_anchors(crawl: Crawl
     for number in range(PAGES):
         for last in range(3):
             name = f"name{number}x{last}"
-            hits = [hit.url for hit in search.search(Request(name)).hits]
+            hits = [hit.url for hit in search.search(SearchRequest(name)).hits]
             assert hits == ([page(number)] if names.get(number) == name else []), name
 
 

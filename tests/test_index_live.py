@@ -10,7 +10,7 @@ from threading import Event
 
 from tarrafa.collection.indexing import COMMIT_SECONDS, LOOK_SECONDS
 from tarrafa.configuration.sections import Keep
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 from tarrafa.serve.searching import RENEW_SECONDS
 
 FOUND_WITHIN_SECONDS = 30.0
@@ -31,7 +31,7 @@ def found_at(page: str) -> int:
 
 def test_page_is_found_while_the_crawl_goes_on(tmp_path: Path) -> None:
     """Each host is visited every five seconds and has hundreds of pages, so the crawl ends when it is told to."""
-    with served_apart("--hosts", "4", "--pages", "2000") as url:
+    with served_in_process("--hosts", "4", "--pages", "2000") as url:
         own = ["--allow-private", "--scope", "any", "--delay", "5s", "--serve", "--port", "0", "--json"]
         command = [sys.executable, "-m", "tarrafa", "crawl", url, "--dir", str(tmp_path / "crawl"), *own]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:

@@ -14,7 +14,7 @@ from ranked import Crawl
 from tarrafa.clock import VirtualClock
 from tarrafa.collection.indexing import Indexing
 from tarrafa.keep import DocumentRow
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 from tarrafa.search.until import is_over, over_pattern, until_facts
 
 END = BEGAN + 3_600
@@ -35,7 +35,7 @@ def found(crawl: Crawl, clock: VirtualClock) -> list[str]:
 
 def shown(crawl: Crawl, clock: VirtualClock) -> list[str]:
     search = Search(crawl.root, None, clock=clock)
-    return sorted(hit.url[-1] for hit in search.search(Request("net", per_site=0)).hits)
+    return sorted(hit.url[-1] for hit in search.search(SearchRequest("net", per_site=0)).hits)
 
 
 def until(path: str, moment: float) -> DocumentRow:
@@ -61,9 +61,9 @@ def test_page_is_not_shown_after_its_moment_though_nobody_indexes(crawl: Crawl) 
     crawl.commit()
     assert found(crawl, clock) == ["a", "b", "c"]
     search = Search(crawl.root, None, clock=clock)
-    counts = [search.search(Request("net")).count]
+    counts = [search.search(SearchRequest("net")).count]
     asyncio.run(clock.advance(1))
-    counts.append(search.search(Request("net")).count)
+    counts.append(search.search(SearchRequest("net")).count)
     assert counts == [3, 2]
     assert shown(crawl, clock) == ["a", "c"]
 
@@ -89,7 +89,7 @@ def test_look_that_finds_nothing_over_commits_nothing(crawl: Crawl) -> None:
     crawl.rows = [until("a", END)]
     crawl.commit()
     found(crawl, clock)
-    mark = crawl.folder.root / "agents" / "00" / "index" / "mark.json"
+    mark = crawl.folder.index / "mark.json"
     before = mark.stat().st_ino
     found(crawl, clock)
     assert mark.stat().st_ino == before

@@ -23,6 +23,7 @@ from tarrafa.keep.export import (
     export_warc,
 )
 from tarrafa.keep.sorting import sorted_lines
+from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
 
 PAGES = [
@@ -33,9 +34,9 @@ PAGES = [
 ]
 
 
-def snapshot(folder: Path, *pages: Page) -> Snapshot:
+def snapshot(paths: CrawlPaths, *pages: Page) -> Snapshot:
     """An agent's folder; the last page is there twice, and more was written after the checkpoint."""
-    archive, documents = opened(folder / "archive", file_limit_bytes=4_000), Documents(folder / "documents", 0)
+    archive, documents = opened(paths.archive, file_limit_bytes=4_000), Documents(paths.documents, 0)
     for page in pages:
         found = archive.append(page)
         row = DocumentRow(page.url, page.at, "fetched", page.status, signature=2**63, digest=found.digest)
@@ -48,13 +49,13 @@ def snapshot(folder: Path, *pages: Page) -> Snapshot:
     archive.close()
     documents.add(row)
     documents.sync(2)
-    return Snapshot(folder, 1, end)
+    return Snapshot(paths, 1, end)
 
 
 @pytest.fixture
 def snapshots(tmp_path: Path) -> list[Snapshot]:
     """Of two agents."""
-    return [snapshot(tmp_path / "00", *PAGES[:2]), snapshot(tmp_path / "01", *PAGES[2:])]
+    return [snapshot(CrawlPaths(tmp_path, "00"), *PAGES[:2]), snapshot(CrawlPaths(tmp_path, "01"), *PAGES[2:])]
 
 
 def progress_into(told: list[tuple[int, int]]) -> Progress:
@@ -91,7 +92,7 @@ def test_jsonl_holds_every_document_once(snapshots: list[Snapshot], tmp_path: Pa
     assert rows[0]["signature"] == "8000000000000000"
     assert rows[0]["title"] == "é"
     place = Place(rows[1]["archive_file"], rows[1]["archive_offset"])
-    assert read_page(snapshots[0].folder / "archive", place).page.url == PAGES[1].url
+    assert read_page(snapshots[0].paths.archive, place).page.url == PAGES[1].url
     assert_progress(told)
 
 
@@ -129,7 +130,7 @@ def check_offsets(snapshots: list[Snapshot], entries: list[dict[str, str]]) -> N
     seen = {
         (url, offset, length, "warc/revisit" if kind == "revisit" else "")
         for each in snapshots
-        for path in warc_files(each.folder / "archive")
+        for path in warc_files(each.paths.archive)
         for kind, url, offset, length, _ in seen_by_warcio(path)
         if kind in ("response", "revisit") and "99" not in url
     }
@@ -159,7 +160,7 @@ def test_export_that_fails_leaves_nothing_and_spares_what_was_there(snapshots: l
     out = tmp_path / "out" / "all.warc.gz"
     out.parent.mkdir()
     out.write_text("of last week")
-    lost = warc_files(snapshots[1].folder / "archive")[0]
+    lost = warc_files(snapshots[1].paths.archive)[0]
     lost.write_bytes(lost.read_bytes()[:100])
     for export in (export_warc, export_cdxj):
         with pytest.raises(DamagedError):
@@ -184,7 +185,7 @@ def test_export_into_a_folder_that_is_not_there_is_an_error_of_work(snapshots: l
 
 
 def test_export_of_a_crawl_that_has_kept_nothing_is_an_empty_file(tmp_path: Path) -> None:
-    empty = [Snapshot(tmp_path, 0, Place(0, 0))]
+    empty = [Snapshot(CrawlPaths(tmp_path), 0, Place(0, 0))]
     for export in (export_warc, export_jsonl, export_cdxj):
         assert export(empty, tmp_path / "out", quiet) == 0
         assert (tmp_path / "out").read_bytes() == b""

@@ -18,12 +18,13 @@ from tarrafa.keep import DOCUMENTS, LINKS, Link, batches
 from tarrafa.keep.catalogue import Urls
 from tarrafa.keep.finding import Finder, newest_document, newest_links
 from tarrafa.keep.segments import write_parquet
+from tarrafa.layout import CrawlPaths
 
 
 @pytest.fixture
 def rows() -> Iterator[Rows]:
-    with quick_folder() as agent:
-        yield Rows(agent)
+    with quick_folder() as root:
+        yield Rows(CrawlPaths(root))
 
 
 def check(rows: Rows, finder: Finder) -> None:
@@ -69,8 +70,9 @@ STEP = st.one_of(st.lists(VISIT, max_size=5), st.sampled_from(["join", "keep up"
 @settings(max_examples=15)
 @given(st.lists(STEP, min_size=1, max_size=8), st.sampled_from([0, 3, 1_000]))
 def test_answers_are_those_of_a_plain_scan_while_rows_are_added_and_joined(steps: list[Any], few_rows: int) -> None:
-    with quick_folder() as agent:
-        rows, finder = Rows(agent), Finder(agent, few_rows)
+    with quick_folder() as root:
+        rows = Rows(CrawlPaths(root))
+        finder = Finder(rows.paths, few_rows)
         for step in steps:
             if step == "join":
                 for _ in range(8):
@@ -79,7 +81,7 @@ def test_answers_are_those_of_a_plain_scan_while_rows_are_added_and_joined(steps
             elif step == "keep up":
                 finder.keep_up(rows.checkpoint, lambda: False)
             elif step == "another process":
-                finder = Finder(agent, few_rows)
+                finder = Finder(rows.paths, few_rows)
             else:
                 rows.add(step)
             check(rows, finder)
@@ -91,16 +93,16 @@ def test_segment_of_many_row_groups_has_several_catalogues(
     visits: list[Any], group_rows: int, stretch_rows: int
 ) -> None:
     """The links of a page may be on both sides of a border."""
-    with quick_folder() as agent:
-        rows = Rows(agent)
+    with quick_folder() as root:
+        rows = Rows(CrawlPaths(root))
         rows.add(visits)
-        for path in agent.rglob("*.parquet"):
+        for path in root.rglob("*.parquet"):
             layout = DOCUMENTS if path.parent.name == "documents" else LINKS
             table = pa.Table.from_batches(list(batches(path.parent, layout, 1)), layout.columns)
             with path.open("wb") as file:
                 starts = range(0, table.num_rows, group_rows)
                 write_parquet(file, layout, [table.slice(start, group_rows) for start in starts])
-        check(rows, Finder(agent, few_rows=0, stretch_rows=stretch_rows))
+        check(rows, Finder(rows.paths, few_rows=0, stretch_rows=stretch_rows))
 
 
 def some_rows(rows: Rows) -> list[Path]:
@@ -108,7 +110,7 @@ def some_rows(rows: Rows) -> list[Path]:
     rows.add([(A, "fetched", 1, [(B, "to b"), (C, "")]), (B, "fetched", 2, [(A, "back")])])
     rows.add([(A, "unchanged", 0, []), (C, "fetched", 1, [(B, "too")])])
     rows.finder().keep_up(rows.checkpoint, lambda: False)
-    return sorted((rows.agent / "catalogue").glob("*.arrow"))
+    return catalogue_files(rows)
 
 
 def test_catalogue_is_made_once_and_opened_by_the_next_process(rows: Rows) -> None:
@@ -134,31 +136,31 @@ def test_catalogue_that_is_missing_is_made_again(rows: Rows) -> None:
 @settings(max_examples=15)
 @given(st.floats(0, 1), st.booleans())
 def test_catalogue_that_is_damaged_is_made_again(place: float, is_cut: bool) -> None:
-    with quick_folder() as agent:
-        rows = Rows(agent)
+    with quick_folder() as root:
+        rows = Rows(CrawlPaths(root))
         for path in some_rows(rows):
             content = bytearray(path.read_bytes())
             position = int(place * (len(content) - 1))
             content[position] ^= 1
             path.write_bytes(content[:position] if is_cut else content)
         check(rows, rows.finder())
-        damaged = [path.read_bytes() for path in some_rows_paths(agent)]
+        damaged = [path.read_bytes() for path in catalogue_files(rows)]
         check(rows, rows.finder())
-        assert [path.read_bytes() for path in some_rows_paths(agent)] == damaged
+        assert [path.read_bytes() for path in catalogue_files(rows)] == damaged
 
 
-def some_rows_paths(agent: Path) -> list[Path]:
-    return sorted((agent / "catalogue").glob("*.arrow"))
+def catalogue_files(rows: Rows) -> list[Path]:
+    return sorted(rows.paths.catalogue.glob("*.arrow"))
 
 
 def test_catalogue_of_another_segment_of_the_same_name_is_not_believed(rows: Rows) -> None:
     """The crawl was begun anew in its folder, or an older copy of its rows was restored."""
     some_rows(rows)
-    with quick_folder() as agent:
-        other = Rows(agent)
+    with quick_folder() as root:
+        other = Rows(CrawlPaths(root))
         other.add([(D, "fetched", 1, [(A, "other")])])
         other.add([(B, "fetched", 2, [(D, "other")])])
-        (rows.agent / "catalogue").rename(agent / "catalogue")
+        rows.paths.catalogue.rename(other.paths.catalogue)
         check(other, other.finder())
 
 
@@ -166,7 +168,7 @@ def test_rows_that_change_under_an_open_finder_are_seen(rows: Rows) -> None:
     finder = rows.finder()
     rows.add([(A, "fetched", 1, [(B, "first")])])
     check(rows, finder)
-    for path in rows.agent.rglob("*.parquet"):
+    for path in rows.paths.agent.rglob("*.parquet"):
         path.unlink()
     rows.checkpoint = 0
     rows.add([(C, "fetched", 1, [(B, "second")]), (A, "gone", 0, [])])
@@ -180,10 +182,10 @@ def test_what_belongs_to_no_segment_is_removed(rows: Rows) -> None:
     for _ in range(8):
         rows.add([(A, "fetched", 1, [(B, "x")])])
     rows.join()
-    (rows.agent / "catalogue" / "links-rubbish.arrow.unfinished").write_bytes(b"half")
+    (rows.paths.catalogue / "links-rubbish.arrow.unfinished").write_bytes(b"half")
     finder.keep_up(rows.checkpoint, lambda: False)
-    segments = {f"{path.parent.name}-{path.stem}" for path in rows.agent.rglob("*.parquet")}
-    assert {path.name.removesuffix("-000.arrow") for path in (rows.agent / "catalogue").iterdir()} == {
+    segments = {f"{path.parent.name}-{path.stem}" for path in rows.paths.agent.rglob("*.parquet")}
+    assert {path.name.removesuffix("-000.arrow") for path in rows.paths.catalogue.iterdir()} == {
         *segments,
         "lock",
     }
@@ -197,7 +199,7 @@ def test_reader_that_has_begun_is_not_disturbed_by_a_join(rows: Rows) -> None:
         rows.add([(D, "fetched", 1, [(B, "x")])])
     with finder.documents(rows.checkpoint) as documents, finder.links(rows.checkpoint) as links:
         rows.join()
-        Finder(rows.agent, few_rows=0).keep_up(rows.checkpoint, lambda: False)
+        Finder(rows.paths, few_rows=0).keep_up(rows.checkpoint, lambda: False)
         found = newest_document(documents, B)
         assert found is not None
         assert found["signature"] == 2
@@ -205,7 +207,8 @@ def test_reader_that_has_begun_is_not_disturbed_by_a_join(rows: Rows) -> None:
 
 
 def test_folder_that_cannot_be_written_to_costs_time_only(rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
-    (rows.agent / "catalogue").write_text("a file is in the way")
+    rows.paths.agent.mkdir(parents=True)
+    rows.paths.catalogue.write_text("a file is in the way")
     rows.add([(A, "fetched", 1, [(B, "x")])])
     check(rows, rows.finder())
     assert "catalogue not kept" in caplog.text
@@ -213,17 +216,17 @@ def test_folder_that_cannot_be_written_to_costs_time_only(rows: Rows, caplog: py
 
 def test_few_rows_have_no_file(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, [(B, "x")])])
-    finder = Finder(rows.agent)
+    finder = Finder(rows.paths)
     finder.keep_up(rows.checkpoint, lambda: False)
     check(rows, finder)
-    assert not (rows.agent / "catalogue").exists()
+    assert not rows.paths.catalogue.exists()
 
 
 def test_being_stopped_ends_keeping_up(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, [(B, "x")])])
     rows.add([(A, "fetched", 1, [(B, "x")])])
     rows.finder().keep_up(rows.checkpoint, lambda: True)
-    assert len(some_rows_paths(rows.agent)) == 1
+    assert len(catalogue_files(rows)) == 1
 
 
 def test_threads_that_ask_at_once_get_the_same_answers(rows: Rows) -> None:
@@ -254,18 +257,19 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from tarrafa.keep.finding import Finder
+from tarrafa.layout import CrawlPaths
 
 Path.replace = lambda *_: os.kill(os.getpid(), 9)
-Finder(Path(sys.argv[1]), few_rows=0).keep_up(int(sys.argv[2]), lambda: False)
+Finder(CrawlPaths(Path(sys.argv[1])), few_rows=0).keep_up(int(sys.argv[2]), lambda: False)
 """
 
 
 def test_killed_while_it_makes_a_catalogue_the_next_one_makes_it(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, [(B, "x")])])
-    command = [sys.executable, "-c", KILLED, str(rows.agent), str(rows.checkpoint)]
+    command = [sys.executable, "-c", KILLED, str(rows.paths.root), str(rows.checkpoint)]
     assert subprocess.run(command, timeout=60, check=False).returncode == -9
-    assert list((rows.agent / "catalogue").glob("*.unfinished"))
+    assert list(rows.paths.catalogue.glob("*.unfinished"))
     finder = rows.finder()
     check(rows, finder)
     finder.keep_up(rows.checkpoint, lambda: False)
-    assert not list((rows.agent / "catalogue").glob("*.unfinished"))
+    assert not list(rows.paths.catalogue.glob("*.unfinished"))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.lab.web import Fault, Plan, Web, parse_faults
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, parse_faults
 from tarrafa.lab.web.faults import NOTHING_ALLOWED
-from tarrafa.lab.web.memory import MemoryTransport
+from tarrafa.lab.web.memory_transport import MemoryTransport
 from tarrafa.obey import (
     ROBOTS_MAX_BYTES,
     Basis,
@@ -231,7 +231,7 @@ def test_whatever_comes_is_settled_within_its_bounds(
 # The synthetic web.
 
 
-async def visited(web: Web, host: str) -> RobotsAnswer:
+async def visited(web: SyntheticWeb, host: str) -> RobotsAnswer:
     transport = MemoryTransport(web, InstantClock())
     step: RobotsRequest | RobotsAnswer = first_request(host)
     while isinstance(step, RobotsRequest):
@@ -240,7 +240,7 @@ async def visited(web: Web, host: str) -> RobotsAnswer:
 
 
 def test_every_host_of_a_faulty_web_is_judged_as_the_web_itself_does() -> None:
-    web = Web(Plan(hosts=40, pages=800, rng_seed=3, faults=parse_faults("usual,hang,reset")))
+    web = SyntheticWeb(Plan(hosts=40, pages=800, rng_seed=3, faults=parse_faults("usual,hang,reset")))
     seen = set()
     for host in hosts_of(web):
         if Fault.FLAKY in host.faults or Fault.BUSY in host.faults:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.lab.web import Fault, Plan, Web, parse_faults
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, parse_faults
 from tarrafa.lab.web.robots import OTHER_AGENT
 from tarrafa.obey import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, preferences, product_token, read_robots
 from tarrafa.obey.robots import CRAWL_DELAY_MAX_SECONDS, SITEMAPS_MAX_COUNT, STARRED_MAX_CHARS, USAGE_MAX_COUNT
@@ -244,7 +244,7 @@ def test_memory_of_rules_is_told_about_right() -> None:
 
 @pytest.mark.parametrize("faults", ["plain", "crawl-delay", "robots-broken,robots-huge", "hostile"])
 def test_agrees_with_the_judge_of_the_synthetic_web(faults: str) -> None:
-    web = Web(Plan(hosts=40, pages=1_500, rng_seed=4, faults=parse_faults(faults)))
+    web = SyntheticWeb(Plan(hosts=40, pages=1_500, rng_seed=4, faults=parse_faults(faults)))
     hosts = [host for host in hosts_of(web) if web.robots.readable(host)]
     seen = set()
     for host in hosts:

@@ -6,9 +6,10 @@ import pytest
 
 from keep_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
-from tarrafa.collection.ranking import best_hosts, best_pages, is_behind, ranks_folder
+from tarrafa.collection.ranking import best_hosts, best_pages, is_behind
 from tarrafa.keep import Link
-from tarrafa.rank import Ranks, Settings
+from tarrafa.layout import CrawlPaths
+from tarrafa.rank import Ranks, RankSettings
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_a_crawl_without_anything_has_empty_ranks(crawl: Crawl) -> None:
 
 def test_there_are_no_ranks_before_they_are_made(crawl: Crawl) -> None:
     crawl.commit()
-    assert Ranks.open(ranks_folder(crawl.root)) is None
+    assert Ranks.open(crawl.folder.ranks) is None
     assert is_behind(crawl.root)
 
 
@@ -158,8 +159,8 @@ def test_the_menu_of_a_host_counts_like_a_few_links(crawl: Crawl) -> None:
     for number in range(40):
         own = [link(C, f"words {number}")] if number % 10 == 0 else []
         crawl.visit(f"{A}{number}", link(B, "partner"), *own)
-    damped = of(crawl.ranks(Settings(tolerance=1e-10, template_few=1)), B, C)
-    plain = of(crawl.ranks(Settings(tolerance=1e-10, template_share=1.0)), B, C)
+    damped = of(crawl.ranks(RankSettings(tolerance=1e-10, template_few=1)), B, C)
+    plain = of(crawl.ranks(RankSettings(tolerance=1e-10, template_share=1.0)), B, C)
     assert damped.links_in.tolist() == plain.links_in.tolist() == [40, 4]
     assert damped.rank[0] / damped.rank[1] < plain.rank[0] / plain.rank[1]
 
@@ -175,7 +176,7 @@ def test_anchor_texts_have_one_vote_for_each_host_and_the_best_comes_first(crawl
 def test_a_text_that_a_host_uses_for_many_targets_has_no_vote(crawl: Crawl) -> None:
     crawl.visit(A, *(link(f"{B}{number}", "read more") for number in range(9)), link(f"{B}1", "the first"))
     crawl.visit(C, link(f"{B}1", "read more"))
-    ranks = crawl.ranks(Settings(anchor_targets_max=8))
+    ranks = crawl.ranks(RankSettings(anchor_targets_max=8))
     assert sorted(anchors(ranks, f"{B}1")) == [("read more", 1), ("the first", 1)]
     assert anchors(ranks, f"{B}2") == []
 
@@ -183,7 +184,7 @@ def test_a_text_that_a_host_uses_for_many_targets_has_no_vote(crawl: Crawl) -> N
 def test_anchor_texts_of_a_target_are_bounded(crawl: Crawl) -> None:
     crawl.visit(A, *(link(B, f"text {number}") for number in range(9)))
     crawl.visit(C, link(B, "text 7"))
-    found = anchors(crawl.ranks(Settings(anchors_max=3)), B)
+    found = anchors(crawl.ranks(RankSettings(anchors_max=3)), B)
     assert len(found) == 3
     assert found[0] == ("text 7", 2)
 
@@ -211,7 +212,7 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
         second = Crawl(other)
         second.visit(B, link(C))
         second.commit()
-        (other / "agents" / "00").rename(crawl.root / "agents" / "01")
+        CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
     assert set(ranks.taken) == {"00", "01"}
     assert of(ranks, C).links_outside.tolist() == [2]
@@ -225,7 +226,7 @@ def test_a_text_that_two_agents_saw_is_one(crawl: Crawl) -> None:
         second = Crawl(other)
         second.visit(B, link(C, "everywhere"), link(D, "everywhere"))
         second.commit()
-        (other / "agents" / "00").rename(crawl.root / "agents" / "01")
+        CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
     assert anchors(ranks, D) == [("everywhere", 2)]
     assert sorted(anchors(ranks, C)) == [("everywhere", 1), ("only here", 1)]

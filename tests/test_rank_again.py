@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from keep_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection import ranking
-from tarrafa.collection.ranking import is_behind, ranks_folder, update_ranks
-from tarrafa.disk import Hold
-from tarrafa.errors import DamagedError, HeldError
+from tarrafa.collection.ranking import is_behind, update_ranks
+from tarrafa.disk import FolderLock
+from tarrafa.errors import DamagedError, LockedError
 from tarrafa.keep import DOCUMENTS, LINKS, join_segments
-from tarrafa.rank import Ranks, Settings
+from tarrafa.rank import Ranks, RankSettings
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def crawl() -> Iterator[Crawl]:
 
 def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
-    first = crawl.ranks(Settings())
+    first = crawl.ranks(RankSettings())
     assert not is_behind(crawl.root)
     crawl.commit()  # a checkpoint without rows
     assert update_ranks(crawl.folder, lambda *_: None).generation == first.generation
@@ -36,7 +36,7 @@ def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
 def test_other_settings_make_other_ranks(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     assert crawl.ranks().generation == 1
-    assert crawl.ranks(Settings(damping=0.5)).generation == 2
+    assert crawl.ranks(RankSettings(damping=0.5)).generation == 2
 
 
 def test_a_reader_keeps_what_it_has_open(crawl: Crawl) -> None:
@@ -48,7 +48,7 @@ def test_a_reader_keeps_what_it_has_open(crawl: Crawl) -> None:
     assert anchors(first, B) == [("first", 1)]
     assert of(first, B).links_in.tolist() == [1]
     assert of(second, B).links_in.tolist() == [2]
-    assert [path.name for path in ranks_folder(crawl.root).glob("generation-*")] == ["generation-00000002"]
+    assert [path.name for path in crawl.folder.ranks.glob("generation-*")] == ["generation-00000002"]
 
 
 PAGES = st.sampled_from([A, f"{A}1", B, f"{B}1", C])
@@ -109,20 +109,20 @@ def test_an_older_copy_of_a_crawl_is_read_anew(crawl: Crawl) -> None:
 def test_a_damaged_column_is_named(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     crawl.ranks()
-    path = ranks_folder(crawl.root) / "generation-00000001" / "rank.npy"
+    path = crawl.folder.ranks / "generation-00000001" / "rank.npy"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(DamagedError, match=r"rank\.npy"):
-        Ranks.open(ranks_folder(crawl.root))
+        Ranks.open(crawl.folder.ranks)
 
 
 def test_a_damaged_manifest_is_named(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     crawl.ranks()
-    (ranks_folder(crawl.root) / "manifest.json").write_text('{"sum": 1, "manifest": "{}"}')
+    (crawl.folder.ranks / "manifest.json").write_text('{"sum": 1, "manifest": "{}"}')
     with pytest.raises(DamagedError, match=r"manifest\.json"):
-        Ranks.open(ranks_folder(crawl.root))
+        Ranks.open(crawl.folder.ranks)
 
 
 def test_two_processes_do_not_rank_at_once(crawl: Crawl) -> None:
@@ -130,8 +130,8 @@ def test_two_processes_do_not_rank_at_once(crawl: Crawl) -> None:
     crawl.ranks()
     crawl.visit(C, link(B))
     crawl.commit()
-    hold = Hold(ranks_folder(crawl.root))
-    with pytest.raises(HeldError):
+    hold = FolderLock(crawl.folder.ranks)
+    with pytest.raises(LockedError):
         update_ranks(crawl.folder, lambda *_: None)
     hold.release()
 
@@ -162,20 +162,20 @@ update_ranks(CrawlFolder(Path(sys.argv[1])), lambda *_: None)
 def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_ones(crawl: Crawl, step: int) -> None:
     """Two parts, each joined with the one before, fifteen columns and the manifest: one of them never gets its name."""
     crawl.visit(A, link(B))
-    crawl.ranks(Settings())
+    crawl.ranks(RankSettings())
     crawl.visit(C, link(B))
     crawl.commit()
     command = [sys.executable, "-c", KILLED, str(crawl.root), str(step)]
     done = subprocess.run(command, timeout=60, check=False)
     assert done.returncode == -9
-    old = Ranks.open(ranks_folder(crawl.root))
+    old = Ranks.open(crawl.folder.ranks)
     assert old is not None
     assert old.generation == 1
     assert of(old, B).links_in.tolist() == [1]
     new = update_ranks(crawl.folder, lambda *_: None)
     assert new.generation == 2
     assert of(new, B).links_in.tolist() == [2]
-    assert not list(ranks_folder(crawl.root).rglob("*.unfinished"))
+    assert not list(crawl.folder.ranks.rglob("*.unfinished"))
 
 
 def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

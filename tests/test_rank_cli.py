@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from crawls import ServedWeb, crawled, links, run, served
-from tarrafa.collection.ranking import is_behind, ranks_folder
+from tarrafa.collection.ranking import is_behind
+from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks
 from tarrafa.urls import fingerprint
 
@@ -50,7 +51,7 @@ def test_the_tables_name_pages_and_hosts(crawl: Path, web: ServedWeb) -> None:
 
 def test_every_target_of_a_link_that_counts_is_known(crawl: Path, web: ServedWeb) -> None:
     run("rank", "--dir", str(crawl))
-    ranks = Ranks.open(ranks_folder(crawl))
+    ranks = Ranks.open(CrawlPaths(crawl).ranks)
     assert ranks is not None
     followed = {row["target"] for row in links(crawl) if not row["rel"] and row["source"] != row["target"]}
     found = ranks.of(np.array([fingerprint(url) for url in followed], np.uint64))

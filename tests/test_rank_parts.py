@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from keep_pages import quick_folder
 from tarrafa.errors import DamagedError
-from tarrafa.rank import Kind, LinkRows, Parts, fingerprints_of
+from tarrafa.rank import GraphParts, LinkRows, RowKind, fingerprints_of
 from tarrafa.rank.columns import distinct, host_hashes_of, numbered, rows_of_runs, sorted_rows
 from tarrafa.rank.reducing import LinkPart, texts_of
 from tarrafa.urls import canonical, fingerprint, host_hash, host_of
@@ -144,67 +144,67 @@ def test_a_text_stands_once_in_a_part_however_many_rows_have_it(first: Rows, sec
     assert sorted(texts.to_pylist()) == sorted({text for _, _, text, _ in expected(first + second)})
 
 
-def add(parts: Parts, count: int, rows: int = 1) -> None:
+def add(parts: GraphParts, count: int, rows: int = 1) -> None:
     for number in range(count):
-        parts.add("00", Kind.LINKS, rows, 1, part_of([(URLS[0], URLS[2], f"text {number}", "", "a")]))
+        parts.add("00", RowKind.LINKS, rows, 1, part_of([(URLS[0], URLS[2], f"text {number}", "", "a")]))
 
 
 def test_small_parts_are_joined_as_they_become_many(folder: Path) -> None:
-    parts = Parts(folder)
+    parts = GraphParts(folder)
     add(parts, 40)
     assert len(list(folder.rglob("*.npz"))) <= 6
-    assert parts.rows("00", Kind.LINKS) == 40
-    assert sum(len(part.targets) for part in Parts(folder).links()) == 40
+    assert parts.rows("00", RowKind.LINKS) == 40
+    assert sum(len(part.targets) for part in GraphParts(folder).links()) == 40
 
 
 def test_a_large_part_is_not_written_again(folder: Path) -> None:
-    parts = Parts(folder)
+    parts = GraphParts(folder)
     add(parts, 3, rows=900_000)
     assert len(list(folder.rglob("*.npz"))) == 3
 
 
 def test_what_went_into_a_joined_part_does_not_count_after_a_kill(folder: Path) -> None:
-    add(Parts(folder), 1)
+    add(GraphParts(folder), 1)
     (single,) = folder.rglob("*.npz")
     content = single.read_bytes()
-    add(Parts(folder), 1)
+    add(GraphParts(folder), 1)
     single.write_bytes(content)
     single.with_name(single.name + ".unfinished").write_bytes(b"half")
-    assert sum(len(part.targets) for part in Parts(folder).links()) == 2
+    assert sum(len(part.targets) for part in GraphParts(folder).links()) == 2
     assert len(list(folder.rglob("*.*"))) == 1
 
 
 def test_what_follows_a_gap_is_read_again(folder: Path) -> None:
-    add(Parts(folder), 3, rows=900_000)
+    add(GraphParts(folder), 3, rows=900_000)
     sorted(folder.rglob("*.npz"))[1].unlink()
-    parts = Parts(folder)
-    assert parts.rows("00", Kind.LINKS) == 900_000
+    parts = GraphParts(folder)
+    assert parts.rows("00", RowKind.LINKS) == 900_000
     assert len(list(folder.rglob("*.npz"))) == 1
 
 
 def test_an_agent_is_forgotten_and_others_are_not(folder: Path) -> None:
-    parts = Parts(folder)
+    parts = GraphParts(folder)
     add(parts, 2)
-    parts.add("01", Kind.LINKS, 5, 3, part_of([]))
+    parts.add("01", RowKind.LINKS, 5, 3, part_of([]))
     parts.forget("00")
-    assert (parts.rows("00", Kind.LINKS), parts.rows("01", Kind.LINKS)) == (0, 5)
-    assert Parts(folder).agents() == {"01"}
+    assert (parts.rows("00", RowKind.LINKS), parts.rows("01", RowKind.LINKS)) == (0, 5)
+    assert GraphParts(folder).agents() == {"01"}
 
 
 @pytest.mark.parametrize("cut", [0, 10, 700])
 def test_a_part_that_was_cut_is_named(folder: Path, cut: int) -> None:
-    add(Parts(folder), 1)
+    add(GraphParts(folder), 1)
     (path,) = folder.rglob("*.npz")
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(DamagedError, match="00-links"):
-        list(Parts(folder).links())
+        list(GraphParts(folder).links())
 
 
 def test_a_part_that_was_changed_is_named(folder: Path) -> None:
-    add(Parts(folder), 1)
+    add(GraphParts(folder), 1)
     (path,) = folder.rglob("*.npz")
     content = path.read_bytes()
     at = content.index(np.uint64(fingerprint(URLS[0])).tobytes())
     path.write_bytes(content[:at] + b"\0" + content[at + 1 :])
     with pytest.raises(DamagedError, match="00-links"):
-        list(Parts(folder).links())
+        list(GraphParts(folder).links())

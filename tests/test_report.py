@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, crawled, documents, served
-from tarrafa.agent import CrawlFolder, Host, HostBook
-from tarrafa.agent.hosts import Checkpoint
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, HostChanges, HostDatabase, HostRecord, Totals
 from tarrafa.cli.run import run
 from tarrafa.keep import DocumentRow, Documents, Place
 from tarrafa.report import html_page, make_report, sections_of
@@ -160,15 +158,15 @@ def test_wrong_input_is_told_in_a_line(
 # Of what strangers send.
 
 
-def made(root: Path, rows: list[DocumentRow], hosts: list[Host], totals: dict[str, int]) -> CrawlFolder:
+def made(root: Path, rows: list[DocumentRow], hosts: list[HostRecord], totals: dict[str, int]) -> CrawlFolder:
     folder = CrawlFolder(root)
     folder.agent.mkdir(parents=True)
     kept = Documents(folder.documents, 0)
     for row in rows:
         kept.add(row)
     kept.sync(1)
-    book = HostBook(folder.hosts)
-    book.commit(Checkpoint(1, Place(0, 0), Totals(totals)), hosts)
+    book = HostDatabase(folder.hosts)
+    book.commit(Checkpoint(1, Place(0, 0), Totals(totals)), HostChanges(hosts))
     book.close()
     return folder
 
@@ -202,7 +200,7 @@ class Elements(HTMLParser):
 
 def hostile(root: Path) -> str:
     row = DocumentRow("http://a.test/", NOW, "fetched", 200, HOSTILE, language=HOSTILE, size_bytes=2**40, signature=3)
-    host = Host(HOSTILE + "x" * 5_000, 5, 2**50, 1, NOW, 1e-12, 1e9, 0.1, 0.1, "given up", 0.0, HOSTILE)
+    host = HostRecord(HOSTILE + "x" * 5_000, 5, 2**50, 1, NOW, 1e-12, 1e9, 0.1, 0.1, "given up", 0.0, HOSTILE)
     folder = made(root, [row], [host], {"pages": 1, "bytes": 2**50, f"failure {HOSTILE}": 3})
     return html_page(HOSTILE, NOW, sections_of(make_report(folder, 1)))
 
@@ -235,7 +233,7 @@ def test_many_media_types_become_a_few_and_others(tmp_path: Path) -> None:
 
 
 def test_hosts_are_read_in_portions(tmp_path: Path) -> None:
-    folder = made(tmp_path / "crawl", [], [Host(f"http://h{n}.test", n) for n in range(7)], {})
+    folder = made(tmp_path / "crawl", [], [HostRecord(f"http://h{n}.test", n) for n in range(7)], {})
     found = HostFacts()
     found.read(folder.hosts, rows_limit=2)
     assert (found.count, found.visited) == (7, 6)

@@ -12,7 +12,7 @@ import pytest
 
 from repositories import host_of, new_folder
 from sample_batches import batches
-from tarrafa.verify import Bounds, Known, Veuniq, drain
+from tarrafa.verify import Known, RepositoryBounds, Veuniq, drain
 
 PAGE = Path(__file__).parent.parent / "docs" / "concepts" / "repository.md"
 SETUP, *QUERIES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -24,7 +24,7 @@ Answers = Callable[[str], Rows]
 def filled(count: int, rows: int) -> list[Known]:
     """In the folder that the queries name, with files that do not count, as a kill leaves them."""
     given = batches(seed=9, count=count, size=60)
-    with Veuniq(Path("repository"), bounds=Bounds(rows=rows), seed=7) as repository:
+    with Veuniq(Path("repository"), bounds=RepositoryBounds(rows=rows), seed=7) as repository:
         for batch in given:
             repository.cycle(batch)
         list(drain(repository, len(given)))

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexes import BEGAN, batch, index_folder, row, searched, urls, write
-from tarrafa.errors import DamagedError, HeldError, InputError
-from tarrafa.search import Request, Search, Writer
+from tarrafa.errors import DamagedError, InputError, LockedError
+from tarrafa.search import IndexWriter, Search, SearchRequest
 from tarrafa.urls import fingerprint
 
 DAY = 86_400
@@ -76,12 +76,12 @@ def test_title_counts_more_than_text(nets: Search) -> None:
 
 
 def test_snippet_marks_words_and_their_kin(nets: Search) -> None:
-    hit = nets.search(Request("fish")).hits[0]
+    hit = nets.search(SearchRequest("fish")).hits[0]
     assert ("fish", True) in hit.snippet or ("Fishing", True) in hit.snippet
 
 
 def test_count_is_of_all_that_match(nets: Search) -> None:
-    found = nets.search(Request("rope", top=1))
+    found = nets.search(SearchRequest("rope", top=1))
     assert (found.count, len(found.hits), found.page) == (3, 1, 1)
 
 
@@ -92,8 +92,8 @@ def test_pages_follow_each_other(nets: Search) -> None:
 
 
 def test_misspelt_word_is_corrected(nets: Search) -> None:
-    assert nets.search(Request("fishign boats")).suggestion == "fishing boats"
-    assert nets.search(Request("fishing boats")).suggestion is None
+    assert nets.search(SearchRequest("fishign boats")).suggestion == "fishing boats"
+    assert nets.search(SearchRequest("fishing boats")).suggestion is None
 
 
 def test_suggestions_are_words_of_titles(nets: Search) -> None:
@@ -104,7 +104,7 @@ def test_suggestions_are_words_of_titles(nets: Search) -> None:
 
 
 def test_explanation_adds_up(nets: Search) -> None:
-    hit = nets.search(Request("fishing net", explain=True)).hits[0]
+    hit = nets.search(SearchRequest("fishing net", explain=True)).hits[0]
     parts = hit.explanation
     assert parts["near"] > 0
     assert hit.score == pytest.approx(parts["words"] + parts["near"] + parts["anchors"])
@@ -121,7 +121,7 @@ def test_filters_of_the_request_are_those_of_the_question(nets: Search) -> None:
     assert urls(nets, "rope", site="other.org") == ["http://other.org/rope"]
     assert urls(nets, "informação", language="pt") == ["rede"]
     assert urls(nets, "anchor", before="2023-01-01") == ["old"]
-    assert [each.name for each in nets.search(Request("rope", site="other.org")).filters] == ["site"]
+    assert [each.name for each in nets.search(SearchRequest("rope", site="other.org")).filters] == ["site"]
 
 
 def test_fresh_pages_come_first_when_asked(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_fresh_pages_come_first_when_asked(tmp_path: Path) -> None:
 
 def test_copies_are_folded_under_the_shortest_url(tmp_path: Path) -> None:
     search = searched(tmp_path, *(row(path, "a net", signature=7) for path in ("long/path", "b", "a/b")))
-    (hit,) = search.search(Request("net")).hits
+    (hit,) = search.search(SearchRequest("net")).hits
     assert hit.url == "http://example.org/b"
     assert hit.copies == ("http://example.org/a/b", "http://example.org/long/path")
 
@@ -165,7 +165,7 @@ def test_indexes_of_several_agents_are_searched_as_one(tmp_path: Path) -> None:
     search = Search.open(tmp_path)
     assert set(urls(search, "net")) == {"a", "b"}
     assert urls(search, '"net and"') == ["b"]
-    assert search.search(Request("net")).count == 2
+    assert search.search(SearchRequest("net")).count == 2
 
 
 def test_refresh_sees_what_others_committed(tmp_path: Path) -> None:
@@ -201,14 +201,14 @@ class Known:
 def test_linked_page_wins_among_equals(tmp_path: Path, text: str) -> None:
     write(tmp_path, *(row(f"{number}", "a net", signature=number + 1) for number in range(5)))
     search = Search.open(tmp_path, Known("http://example.org/3", text))
-    found = search.search(Request("fishing net", explain=True)).hits[0]
+    found = search.search(SearchRequest("fishing net", explain=True)).hits[0]
     assert found.url == "http://example.org/3"
     assert found.rank == 100.0
     assert (found.explanation["anchors"] > 0) == bool(text)
 
 
 def test_anchors_are_found_by_when_they_were_known(tmp_path: Path) -> None:
-    writer = Writer(index_folder(tmp_path), Known("http://example.org/a", "casting a line").anchors)
+    writer = IndexWriter(index_folder(tmp_path), Known("http://example.org/a", "casting a line").anchors)
     writer.apply(batch([row("a", "a net"), row("b", "a boat")]))
     writer.commit()
     writer.close()
@@ -218,18 +218,18 @@ def test_anchors_are_found_by_when_they_were_known(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet='netfishropANÇã+-"*~: 3', max_size=40))
 def test_every_question_is_answered(nets: Search, text: str) -> None:
-    assert nets.search(Request(text, expand=True)).count >= 0
+    assert nets.search(SearchRequest(text, expand=True)).count >= 0
 
 
 @pytest.mark.parametrize("wrong", [{"top": 0}, {"top": 101}, {"page": 0}, {"page": 101}, {"per_site": -1}])
 def test_request_out_of_bounds_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError):
-        Request("net", **wrong)  # type: ignore[arg-type]
+        SearchRequest("net", **wrong)  # type: ignore[arg-type]
 
 
 def test_filter_of_a_request_that_is_no_date_is_refused(nets: Search) -> None:
     with pytest.raises(InputError, match="2024-05-17"):
-        nets.search(Request("net", after="soon"))
+        nets.search(SearchRequest("net", after="soon"))
 
 
 def test_nothing_indexed_says_what_to_do(tmp_path: Path) -> None:
@@ -266,26 +266,26 @@ def test_rows_applied_twice_are_there_once(tmp_path: Path) -> None:
     rows = [row(f"{number}", "a net") for number in range(20)]
     write(tmp_path, *rows)
     search = searched(tmp_path, *rows)
-    assert search.search(Request("net")).count == search.documents_count == 20
+    assert search.search(SearchRequest("net")).count == search.documents_count == 20
 
 
 def test_writer_remembers_how_many_rows_it_took(tmp_path: Path) -> None:
     write(tmp_path, row("a", "net"), row("b", "net"))
-    writer = Writer(index_folder(tmp_path))
+    writer = IndexWriter(index_folder(tmp_path))
     assert writer.rows_count == 2
     writer.close()
 
 
 def test_second_writer_is_refused(tmp_path: Path) -> None:
-    writer = Writer(index_folder(tmp_path))
-    with pytest.raises(HeldError):
-        Writer(index_folder(tmp_path))
+    writer = IndexWriter(index_folder(tmp_path))
+    with pytest.raises(LockedError):
+        IndexWriter(index_folder(tmp_path))
     writer.close()
 
 
 def test_made_anew_nothing_is_left(tmp_path: Path) -> None:
     write(tmp_path, row("a", "net"))
-    writer = Writer(index_folder(tmp_path), is_new=True)
+    writer = IndexWriter(index_folder(tmp_path), is_new=True)
     assert writer.rows_count == 0
     writer.commit()
     writer.close()
@@ -297,8 +297,8 @@ def test_damaged_file_is_named_with_what_to_do(tmp_path: Path, name: str) -> Non
     write(tmp_path, row("a", "net"))
     (index_folder(tmp_path) / name).write_text("{")
     with pytest.raises(DamagedError, match="--rebuild"):
-        Writer(index_folder(tmp_path))
-    writer = Writer(index_folder(tmp_path), is_new=True)
+        IndexWriter(index_folder(tmp_path))
+    writer = IndexWriter(index_folder(tmp_path), is_new=True)
     writer.close()
 
 

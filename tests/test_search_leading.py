@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexes import index_folder, row, searched, urls, write
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 from tarrafa.search import leading as leading_module
 from tarrafa.search import shard as shard_module
 from tarrafa.search import terms as terms_module
@@ -59,7 +59,7 @@ def test_word_that_follows_decides_between_the_best(tmp_path: Path) -> None:
     common = [row(f"common{number}", "sea and boat", signature=number + 1) for number in range(40)]
     rare = [row(f"rare{number}", "net and boat", signature=number + 100) for number in range(7)]
     search = searched(tmp_path, *common, *rare, row("both", "net and sea", signature=999))
-    found = search.search(Request("net sea", per_site=0))
+    found = search.search(SearchRequest("net sea", per_site=0))
     assert found.hits[0].url.endswith("/both")
     assert all("/common" not in hit.url for hit in found.hits)
     assert found.is_estimated
@@ -72,7 +72,7 @@ def test_where_leading_words_find_too_few_all_words_look(tmp_path: Path) -> None
     common = [row(f"common{number}", "sea", signature=number + 1) for number in range(40)]
     rare = [row(f"rare{number}", "net boat", signature=number + 100) for number in range(7)]
     search = searched(tmp_path, *common, *rare, row("both", "net sea", signature=999))
-    found = search.search(Request("net sea -boat", per_site=0))
+    found = search.search(SearchRequest("net sea -boat", per_site=0))
     assert (found.count, len(found.hits), found.is_estimated) == (41, 8, False)
 
 
@@ -81,7 +81,12 @@ def test_other_form_of_common_word_is_found_still(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(terms_module, "_COMMON_DOCUMENTS", 100)
     usual = [row(f"usual{number}", "net", signature=number + 1) for number in range(100)]
     search = searched(tmp_path, *usual, row("other", "nets", signature=999))
-    assert [search.search(Request(text)).count for text in ("net", "nets", "+net", "net -nets")] == [101, 101, 101, 100]
+    assert [search.search(SearchRequest(text)).count for text in ("net", "nets", "+net", "net -nets")] == [
+        101,
+        101,
+        101,
+        100,
+    ]
 
 
 def test_next_page_and_same_question_again_go_on_from_what_is_remembered(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.search import Clause, Filter, Kind, Sign, parse
+from tarrafa.search import Clause, ClauseKind, Filter, Sign, parse
 from tarrafa.search.query import QUERY_MAX_CHARS, WORDS_LIMIT, moment_of
 
 
 def word(text: str, sign: Sign = Sign.ANY, field: str = "") -> Clause:
-    return Clause(Kind.WORD, (text,), sign, field)
+    return Clause(ClauseKind.WORD, (text,), sign, field)
 
 
 def test_words_are_any_of_them() -> None:
@@ -21,7 +21,10 @@ def test_signs_demand_and_exclude() -> None:
 
 
 def test_phrase_must_be_there() -> None:
-    assert parse('"fishing net" boat').clauses == (Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST), word("boat"))
+    assert parse('"fishing net" boat').clauses == (
+        Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST),
+        word("boat"),
+    )
 
 
 def test_phrase_may_have_words_between() -> None:
@@ -30,21 +33,21 @@ def test_phrase_may_have_words_between() -> None:
 
 def test_quotes_within_a_sentence_only_stress() -> None:
     found = parse('where do i find a "fishing net" for my boat').clauses
-    assert {clause.kind for clause in found} == {Kind.WORD}
+    assert {clause.kind for clause in found} == {ClauseKind.WORD}
     assert word("net") in found
 
 
 def test_plus_demands_a_phrase_within_a_sentence() -> None:
     found = parse('where do i find a +"fishing net" for my boat').clauses
-    assert Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST) in found
+    assert Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST) in found
 
 
 def test_unclosed_quote_ends_with_the_question() -> None:
-    assert parse('"fishing net').clauses == (Clause(Kind.PHRASE, ("fishing", "net"), Sign.MUST),)
+    assert parse('"fishing net').clauses == (Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST),)
 
 
 def test_star_ends_a_beginning() -> None:
-    assert parse("fish*").clauses == (Clause(Kind.PREFIX, ("fish",)),)
+    assert parse("fish*").clauses == (Clause(ClauseKind.PREFIX, ("fish",)),)
 
 
 def test_beginning_of_one_letter_is_a_word() -> None:
@@ -66,7 +69,7 @@ def test_name_that_is_no_field_is_a_word() -> None:
 
 
 def test_words_joined_by_a_hyphen_are_excluded_together() -> None:
-    assert parse("-e-mail").clauses == (Clause(Kind.PHRASE, ("e", "mail"), Sign.NOT),)
+    assert parse("-e-mail").clauses == (Clause(ClauseKind.PHRASE, ("e", "mail"), Sign.NOT),)
 
 
 @pytest.mark.parametrize("text", ["", " ", '"', '""', "+", "-", "*", '+"', "~", ":", "-:", "+-+", "' -- ''"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexes import row, searched
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 from tarrafa.search import bounding as bounding_module
 from tarrafa.search import sampling as sampling_module
 from tarrafa.search import shard as shard_module
@@ -77,7 +77,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(folder: Path, text: str) -> tuple[list[str], int, bool]:
-    found = Search.open(folder).search(Request(text, per_site=0))
+    found = Search.open(folder).search(SearchRequest(text, per_site=0))
     return [hit.url.rpartition("/")[2] for hit in found.hits], found.count, found.is_estimated
 
 
@@ -134,8 +134,8 @@ def test_where_sample_holds_too_few_all_are_looked_at(folder: Path, text: str, c
 def test_who_asks_for_more_than_sample_holds_gets_it(folder: Path) -> None:
     """A phrase that stands in few of the documents that have its words."""
     search = Search.open(folder)
-    first = search.search(Request('"net sea"', top=1, per_site=0))
-    pages = [search.search(Request('"net sea"', top=1, page=page, per_site=0)) for page in (1, 2, 3)]
+    first = search.search(SearchRequest('"net sea"', top=1, per_site=0))
+    pages = [search.search(SearchRequest('"net sea"', top=1, page=page, per_site=0)) for page in (1, 2, 3)]
     assert [len(page.hits) for page in pages] == [1, 1, 0]
     assert pages[0].hits == first.hits
 

@@ -15,7 +15,7 @@ from crawls import run
 from indexes import row, write
 from serving import make_crawl
 from tarrafa.errors import InputError
-from tarrafa.search import Passage, Request, Search, semantic
+from tarrafa.search import Passage, Search, SearchRequest, semantic
 from tarrafa.search.ranking import F64, Scores
 from tarrafa.search.semantic import MEANING_LIMIT, MEANING_SHARE, WordVectors, raised, sought_words, word_vectors
 from tarrafa.serve import asking
@@ -93,9 +93,9 @@ def test_result_that_means_it_comes_first_and_says_why(tmp_path: Path) -> None:
     write(tmp_path, row("a", "net net rope"), row("b", "net and rope", "Boats", description="at sea"))
     meaning = Liking("at sea")
     search = Search(tmp_path, None, lambda: meaning)
-    usual = search.search(Request("Net -trap", per_site=0)).hits
+    usual = search.search(SearchRequest("Net -trap", per_site=0)).hits
     assert meaning.asked == []
-    first, second = search.search(Request("Net -trap", per_site=0, semantic=True, explain=True)).hits
+    first, second = search.search(SearchRequest("Net -trap", per_site=0, semantic=True, explain=True)).hits
     assert [first.url, second.url] == [hit.url for hit in reversed(usual)]
     assert first.explanation["meaning"] == pytest.approx(MEANING_SHARE * usual[0].score)
     assert second.explanation["meaning"] == 0.0
@@ -108,7 +108,7 @@ def test_only_the_best_are_compared_and_none_is_lost(tmp_path: Path) -> None:
     rows = [row(f"p{number}", "net " * (1 + number % 7), signature=number + 1) for number in range(MEANING_LIMIT + 20)]
     write(tmp_path, *rows)
     meaning = Liking("net")
-    hits = Search(tmp_path, None, lambda: meaning).search(Request("net", top=100, per_site=0, semantic=True)).hits
+    hits = Search(tmp_path, None, lambda: meaning).search(SearchRequest("net", top=100, per_site=0, semantic=True)).hits
     assert len({hit.url for hit in hits}) == len(rows)
     assert len(meaning.asked[0][1]) == MEANING_LIMIT
 
@@ -124,9 +124,9 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_api_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not asking.api_request({"q": "net"}).semantic
-    monkeypatch.setattr(asking, "has_meaning", lambda: True)
+    monkeypatch.setattr(asking, "has_semantic_model", lambda: True)
     assert asking.api_request({"q": "net", "semantic": "1"}).semantic
-    monkeypatch.setattr(asking, "has_meaning", lambda: False)
+    monkeypatch.setattr(asking, "has_semantic_model", lambda: False)
     assert not asking.api_request({"q": "net", "semantic": "0"}).semantic
     with pytest.raises(asking.RefusedError) as refused:
         asking.api_request({"q": "net", "semantic": "1"})
@@ -135,7 +135,7 @@ def test_api_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> N
 
 # With the real vectors.
 
-is_installed = pytest.mark.skipif(not semantic.has_meaning(), reason="tarrafa[semantic] is not installed")
+is_installed = pytest.mark.skipif(not semantic.has_semantic_model(), reason="tarrafa[semantic] is not installed")
 
 
 @is_installed

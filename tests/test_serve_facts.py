@@ -22,6 +22,7 @@ from serving import (
     served,
     words_of,
 )
+from tarrafa.layout import CrawlPaths
 
 crawl, page = serving.crawl, serving.page
 
@@ -108,7 +109,7 @@ def test_noarchive_is_honoured(page: Served) -> None:
 
 def test_copy_of_an_unchanged_page_is_its_last_content(tmp_path: Path) -> None:
     keep_visits(
-        tmp_path / "agents" / "00",
+        CrawlPaths(tmp_path),
         [Visit(HOME, 0, "<p>old words</p>"), Visit(HOME, 1, status=304, outcome="unchanged")],
     )
     with served(tmp_path, FakeSearch()) as found:

@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 from serving import FakeSearch, no_index
 from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
-from tarrafa.search import Request
+from tarrafa.search import SearchRequest
 from tarrafa.serve import Collection, Rate
 from tarrafa.serve.asking import RefusedError, api_request, search_request, url_of
 from tarrafa.serve.languages import LANGUAGES, TEXTS, Words, choose
@@ -211,7 +211,7 @@ def test_collection_is_renewed_at_most_every_few_seconds(tmp_path: Path) -> None
 
     collection = Collection(tmp_path, clock, opener)
     for _ in range(5):
-        collection.search(Request("a"))
+        collection.search(SearchRequest("a"))
     assert (len(opened), search.refreshes) == (1, 0)
     asyncio.run(clock.advance(RENEW_SECONDS))
     for _ in range(5):
@@ -223,10 +223,10 @@ def test_index_that_appears_is_found(tmp_path: Path) -> None:
     clock, search = VirtualClock(), FakeSearch()
     openers: Iterator[Callable[[], Searching]] = iter([no_index, lambda: search])
     collection = Collection(tmp_path, clock, lambda *_: next(openers)())
-    assert collection.search(Request("a")) is None
+    assert collection.search(SearchRequest("a")) is None
     assert collection.documents_count == 0
     asyncio.run(clock.advance(RENEW_SECONDS))
-    assert collection.search(Request("a")) is not None
+    assert collection.search(SearchRequest("a")) is not None
 
 
 def test_collection_that_cannot_be_renewed_is_asked_as_it_was(tmp_path: Path) -> None:
@@ -236,9 +236,9 @@ def test_collection_that_cannot_be_renewed_is_asked_as_it_was(tmp_path: Path) ->
 
     clock = VirtualClock()
     collection = Collection(tmp_path, clock, lambda *_: Breaking())
-    assert collection.search(Request("a")) is not None
+    assert collection.search(SearchRequest("a")) is not None
     asyncio.run(clock.advance(RENEW_SECONDS))
-    assert collection.search(Request("a")) is not None
+    assert collection.search(SearchRequest("a")) is not None
 
 
 # Threads.

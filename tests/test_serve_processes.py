@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from indexes import row, write
 from tarrafa.clock import SystemClock
 from tarrafa.errors import InputError
-from tarrafa.search import Request
+from tarrafa.search import SearchRequest
 from tarrafa.serve import Collection, Processes, usual_count
 from tarrafa.serve.asking import RefusedError, has_phrase
 from tarrafa.serve.pausing import LONGEST_SECONDS, PAUSE_SECONDS, Pauses
@@ -49,7 +49,7 @@ def wait_until_replaced(processes: Processes, ended: _Asked) -> None:
 
 
 def found(processes: Processes, text: str) -> list[str]:
-    results = processes.search(Request(text, per_site=0))
+    results = processes.search(SearchRequest(text, per_site=0))
     assert results is not None
     return [hit.url for hit in results.hits]
 
@@ -65,7 +65,7 @@ def test_processes_answer_as_the_collection_does_and_go_on_when_killed(processes
     assert found(processes, "sea") == ["http://example.org/sea"]
     assert processes.suggest("ne", 3) == processes._collection.suggest("ne", 3)
     with pytest.raises(InputError, match="takes a year"):
-        processes.search(Request("net", after="soon"))
+        processes.search(SearchRequest("net", after="soon"))
     first, second = processes._started
     os.kill(first.process.pid, signal.SIGKILL)
     first.process.wait()
@@ -133,7 +133,7 @@ def test_question_that_ends_two_processes_is_refused_and_the_next_is_answered(
     for each in processes._started:
         killed_when_told(each, monkeypatch)
     with pytest.raises(RefusedError) as refused:
-        processes.search(Request("net"))
+        processes.search(SearchRequest("net"))
     assert refused.value.status == 503
     assert len(found(processes, "net")) == 2
 
@@ -210,4 +210,4 @@ def test_count_of_processes_is_bounded() -> None:
 
 @pytest.mark.parametrize(("text", "is_phrase"), [("a net", False), ('"a net"', True), ('-"a net" sea', True)])
 def test_phrase_is_seen(text: str, is_phrase: bool) -> None:
-    assert has_phrase(Request(text)) is is_phrase
+    assert has_phrase(SearchRequest(text)) is is_phrase

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from keep_pages import quick_folder
 from kept_rows import URLS, VISIT, A, B, C, Rows
 from serving import served
-from tarrafa.agent.hosts import Checkpoint, HostBook
-from tarrafa.agent.totals import Totals
+from tarrafa.agent import Checkpoint, HostDatabase, Totals
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS
+from tarrafa.layout import CrawlPaths
 from tarrafa.serve import Reader, rows
 from tarrafa.serve.facts import Facts
 
@@ -25,7 +25,7 @@ class Crawl:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.agents = [Rows(root / "agents" / name) for name in ("00", "01")]
+        self.agents = [Rows(CrawlPaths(root, name)) for name in ("00", "01")]
 
     def add(self, visits: list[Any]) -> None:
         for number, agent in enumerate(self.agents):
@@ -33,9 +33,8 @@ class Crawl:
 
     def commit(self) -> None:
         for agent in self.agents:
-            (agent.agent / "hosts").mkdir()
-            book = HostBook(agent.agent / "hosts" / "hosts.sqlite")
-            book.commit(Checkpoint(agent.checkpoint, BEGINNING, Totals({})), [])
+            book = HostDatabase(agent.paths.hosts)
+            book.commit(Checkpoint(agent.checkpoint, BEGINNING, Totals({})))
             book.close()
 
     def join(self) -> None:

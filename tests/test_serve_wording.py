@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from tarrafa.search import Request
+from tarrafa.search import SearchRequest
 from tarrafa.serve.languages import LANGUAGES, TEXTS, Words
 from tarrafa.serve.messages import Messages
 from tarrafa.serve.showing import _environment, pages_addresses, with_query
@@ -52,7 +52,7 @@ def test_text_that_depends_on_the_page_is_looked_up_when_it_is_made() -> None:
 def test_pages_of_results_have_the_address_of_their_parameters(
     text: str, site: str | None, after: str | None, fresh: bool, lang: str, number: int
 ) -> None:
-    address = pages_addresses(Request(text, site=site, after=after, fresh=fresh), lang)(number)
+    address = pages_addresses(SearchRequest(text, site=site, after=after, fresh=fresh), lang)(number)
     page = number if number > 1 else ""
     assert address == with_query("/search", q=text, page=page, site=site, after=after, fresh=fresh, lang=lang)
 
@@ -64,7 +64,7 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-@pytest.mark.parametrize("value", [None, ("search", (Request("a", page=2),)), "x" * 3_000_000])
+@pytest.mark.parametrize("value", [None, ("search", (SearchRequest("a", page=2),)), "x" * 3_000_000])
 def test_message_arrives_as_it_was_sent(ends: tuple[socket.socket, socket.socket], value: object) -> None:
     ours, theirs = map(Messages, ends)
     with ThreadPoolExecutor(1) as other:

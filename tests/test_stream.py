@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from tarrafa.lab.experiment.stream import Shape, Stream
+from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.urls import canonical
 from tarrafa.verify import Batch
 from tarrafa.verify.keys import keys_of, texts_of
 
 # All fingerprints of batch 29 of SMALL, combined.
 GOLDEN = 1_130_403_367_168_173_855
-SMALL = Shape(collected_count=500, extracted_count=4_500, region_rows=10_000, first_hosts_count=60)
+SMALL = StreamShape(collected_count=500, extracted_count=4_500, region_rows=10_000, first_hosts_count=60)
 
 
-def batches(count: int, seed: int = 1, shape: Shape = SMALL) -> list[Batch]:
-    stream = Stream(seed, shape)
+def batches(count: int, seed: int = 1, shape: StreamShape = SMALL) -> list[Batch]:
+    stream = UrlStream(seed, shape)
     return [listed(stream.batch(number)) for number in range(count)]
 
 
@@ -47,20 +47,20 @@ def test_the_stream_is_the_one_that_was_stored() -> None:
 
 
 def test_batches_that_are_passed_over_leave_the_later_ones_as_they_are() -> None:
-    late = listed(Stream(1, SMALL).batch(7))
+    late = listed(UrlStream(1, SMALL).batch(7))
     assert late.extracted.urls == batches(8)[7].extracted.urls
     assert late.number == 7
 
 
 def test_a_batch_behind_the_stream_is_refused() -> None:
-    stream = Stream(1, SMALL)
+    stream = UrlStream(1, SMALL)
     stream.batch(3)
     with pytest.raises(ValueError, match="behind"):
         stream.batch(2)
 
 
 def test_expected_counts_are_those_of_a_set_of_all_urls_offered() -> None:
-    stream = Stream(1, SMALL)
+    stream = UrlStream(1, SMALL)
     known: set[str] = set()
     collected: set[str] = set()
     for number in range(40):
@@ -88,7 +88,7 @@ def test_what_is_collected_was_offered_before_and_never_collected_before() -> No
 def test_a_sixth_is_fresh_in_steady_state_and_most_in_a_young_crawl() -> None:
     known: set[str] = set()
     shares = []
-    shape = Shape(500, 4_500, marks=(20_000,), region_rows=10_000, first_hosts_count=60)
+    shape = StreamShape(500, 4_500, marks=(20_000,), region_rows=10_000, first_hosts_count=60)
     for batch in batches(30, shape=shape):
         fresh = set(batch.extracted.urls) - known - set(batch.collected.urls)
         shares.append(len(fresh) / len(batch.extracted.urls))
@@ -121,7 +121,7 @@ def test_hosts_follow_a_power_law() -> None:
 
 
 def test_urls_are_canonical_and_of_the_usual_length() -> None:
-    urls = listed(Stream(1).batch(0)).extracted.urls
+    urls = listed(UrlStream(1).batch(0)).extracted.urls
     assert all(canonical(url) == url for url in urls[::997])
     assert 72 < np.mean([len(url) for url in urls]) < 80
 

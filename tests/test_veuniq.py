@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sample_batches import batches
-from tarrafa.errors import DamagedError, HeldError, WorkError
-from tarrafa.verify import Batch, Bounds, Collected, Extracted, Quota, Veuniq, drain
+from tarrafa.errors import DamagedError, LockedError, WorkError
+from tarrafa.verify import Batch, Collected, Extracted, Quota, RepositoryBounds, Veuniq, drain
 from tarrafa.verify.veuniq.block import Run, merged
 from tarrafa.verify.veuniq.change import TEXTS_MAX
 
@@ -27,7 +27,7 @@ def extracted(urls: list[str], priority: int = 10) -> Extracted:
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Veuniq]:
-    repository = Veuniq(tmp_path, bounds=Bounds(rows=150), seed=SEED)
+    repository = Veuniq(tmp_path, bounds=RepositoryBounds(rows=150), seed=SEED)
     for batch in batches(seed=2, count=8):
         repository.cycle(batch)
     yield repository
@@ -45,7 +45,7 @@ def test_many_texts_are_moved_as_columns_and_few_one_by_one_with_the_same_result
     """Where the one way ends and the other begins lies beyond what tests have of URLs."""
 
     def known(folder: Path) -> list[object]:
-        with Veuniq(folder, bounds=Bounds(rows=150), seed=SEED) as repository:
+        with Veuniq(folder, bounds=RepositoryBounds(rows=150), seed=SEED) as repository:
             cycles = [repository.cycle(batch) for batch in batches(seed=2, count=8)]
             scheduled = [repository.scheduled(block, 5) for block in repository.blocks()]
             urls = sorted(repository.urls(), key=lambda each: each.url)
@@ -67,7 +67,7 @@ def test_the_block_with_most_waiting_has_its_turn(filled: Veuniq) -> None:
 
 
 def test_a_host_larger_than_a_block_is_kept_whole(tmp_path: Path) -> None:
-    repository = Veuniq(tmp_path, bounds=Bounds(rows=50), seed=SEED)
+    repository = Veuniq(tmp_path, bounds=RepositoryBounds(rows=50), seed=SEED)
     repository.cycle(Batch(0, extracted=extracted([f"http://large.example/{n}" for n in range(500)])))
     assert repository.counts().blocks == 1
     repository.cycle(Batch(1, extracted=extracted(["http://small.example/", "http://large.example/500"])))
@@ -79,7 +79,7 @@ def test_a_host_larger_than_a_block_is_kept_whole(tmp_path: Path) -> None:
 
 
 def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
-    repository = Veuniq(tmp_path, bounds=Bounds(rows=100), seed=SEED)
+    repository = Veuniq(tmp_path, bounds=RepositoryBounds(rows=100), seed=SEED)
     for number in range(20):
         urls = [f"http://h{number}-{host}.example/{page}" for host in range(10) for page in range(5)]
         repository.cycle(Batch(number, extracted=extracted(urls)))
@@ -121,7 +121,7 @@ def visits_of(urls: list[str]) -> Collected:
 def test_a_new_host_starts_with_its_shortest_paths_and_is_refilled_by_the_policy_when_few_are_left(
     tmp_path: Path,
 ) -> None:
-    bounds = Bounds(quota=Quota(scheduled=4, refill_below=2))
+    bounds = RepositoryBounds(quota=Quota(scheduled=4, refill_below=2))
     with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
         paths = ["x" * length for length in (9, 8, 7, 6, 5, 4, 3, 2)]
         repository.cycle(Batch(0, extracted=host_with(paths, [0, 1, 2, 3, 4, 5, 6, 7])))
@@ -152,7 +152,7 @@ def test_a_thousand_are_scheduled_and_a_thousand_more_when_fewer_than_ten_are_le
 
 
 def test_among_urls_of_equal_priority_those_of_an_earlier_batch_are_scheduled_first(tmp_path: Path) -> None:
-    bounds = Bounds(quota=Quota(scheduled=3, refill_below=1))
+    bounds = RepositoryBounds(quota=Quota(scheduled=3, refill_below=1))
     with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
         repository.cycle(Batch(0, extracted=host_with(["a", "b", "c"], [0, 0, 0])))
         for number in range(1, 4):
@@ -164,7 +164,7 @@ def test_among_urls_of_equal_priority_those_of_an_earlier_batch_are_scheduled_fi
 
 
 def test_what_is_scheduled_stays_so_over_a_restart_and_a_split(tmp_path: Path) -> None:
-    bounds = Bounds(rows=100, quota=Quota(scheduled=3, refill_below=1))
+    bounds = RepositoryBounds(rows=100, quota=Quota(scheduled=3, refill_below=1))
     urls = [f"http://h{host}.example/{'p' * page}" for host in range(30) for page in range(1, 9)]
     with Veuniq(tmp_path, bounds=bounds, seed=SEED) as repository:
         repository.cycle(Batch(0, extracted=extracted(urls)))
@@ -176,7 +176,7 @@ def test_what_is_scheduled_stays_so_over_a_restart_and_a_split(tmp_path: Path) -
 
 
 def test_a_block_with_too_many_hosts_is_split(tmp_path: Path) -> None:
-    with Veuniq(tmp_path, bounds=Bounds(hosts=10), seed=SEED) as repository:
+    with Veuniq(tmp_path, bounds=RepositoryBounds(hosts=10), seed=SEED) as repository:
         for number in range(6):
             repository.cycle(Batch(number, extracted=extracted([f"http://h{number}-{k}.example/" for k in range(8)])))
         list(drain(repository, 6))
@@ -187,7 +187,7 @@ def test_a_block_with_too_many_hosts_is_split(tmp_path: Path) -> None:
 
 def test_texts_and_visits_are_joined_when_there_are_many(tmp_path: Path) -> None:
     given = batches(seed=9, count=110, size=60)
-    with Veuniq(tmp_path / "joined", bounds=Bounds(rows=1300), seed=SEED) as repository:
+    with Veuniq(tmp_path / "joined", bounds=RepositoryBounds(rows=1300), seed=SEED) as repository:
         for batch in given:
             repository.cycle(batch)
         list(drain(repository, len(given)))
@@ -226,9 +226,9 @@ def test_the_second_process_is_refused_and_told_who_holds_it(tmp_path: Path) -> 
     repository = Veuniq(tmp_path)
     script = "import sys; from pathlib import Path; from tarrafa.verify import Veuniq; Veuniq(Path(sys.argv[1]))"
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert "HeldError" in done.stderr
+    assert "LockedError" in done.stderr
     assert f"process {os.getpid()}" in done.stderr
-    with pytest.raises(HeldError):
+    with pytest.raises(LockedError):
         Veuniq(tmp_path)
     repository.close()
     Veuniq(tmp_path).close()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tarrafa.cli.run import run
-from tarrafa.lab.web import Plan, Truth, Web
-from tarrafa.lab.web.server import listen
+from tarrafa.lab.web import Plan, SyntheticWeb, Truth
+from tarrafa.lab.web.web_server import listen
 
 COMMAND = [sys.executable, "-m", "tarrafa"]
 
@@ -69,8 +69,8 @@ def test_web_is_ended_by_a_signal_and_says_what_was_asked(number: signal.Signals
         rest, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert json.loads(rest)["requests"] == 1
-    web = Web(Plan(hosts=7, pages=70, port=int(url.split(":")[2].strip("/"))))
-    assert body == web.renderer.page(web.geography.host(0), 0, 0)
+    web = SyntheticWeb(Plan(hosts=7, pages=70, port=int(url.split(":")[2].strip("/"))))
+    assert body == web.renderer.page(web.hosts.host(0), 0, 0)
 
 
 def asked_so_far(url: str) -> int:
@@ -143,7 +143,7 @@ def test_demo_tells_the_truth_of_its_web(capsys: pytest.CaptureFixture[str]) -> 
     shown = json.loads(capsys.readouterr().out)
     assert shown["url"] == shown["truth"]["front"]
     port = int(shown["url"].split(":")[2].strip("/"))
-    assert shown["truth"] == Truth(Web(Plan(hosts=12, pages=120, rng_seed=3, port=port))).summary()
+    assert shown["truth"] == Truth(SyntheticWeb(Plan(hosts=12, pages=120, rng_seed=3, port=port))).summary()
 
 
 def test_demo_collects_all_of_its_web_and_offends_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,18 @@ from typing import NamedTuple
 
 import pytest
 
-from tarrafa.lab.web import Journal, MemoryTransport, Plan, Row, Server, Truth, Web, open_server, parse_faults
-from tarrafa.lab.web import traps as web_traps
+from tarrafa.lab.web import (
+    Journal,
+    MemoryTransport,
+    Plan,
+    SyntheticServer,
+    SyntheticWeb,
+    Truth,
+    TruthRow,
+    open_server,
+    parse_faults,
+)
+from tarrafa.lab.web.resources import is_trap
 from tarrafa.records import Failure, Page
 from tarrafa.urls import Base, host_of, path_of
 from webs import AGENT, Crawl, InstantClock, SocketFetch, body_of, charset_of, read_page
@@ -20,10 +30,10 @@ SNARES = {"endless", "false-length", "false-type", "gzip-bomb", "trap"}
 
 
 class Run(NamedTuple):
-    web: Web
+    web: SyntheticWeb
     crawl: Crawl
     truth: Truth
-    rows: dict[str, Row]
+    rows: dict[str, TruthRow]
     journal: Journal
 
     def collected(self) -> set[str]:
@@ -32,15 +42,15 @@ class Run(NamedTuple):
         return {url for url in self.crawl.pages() if self.rows[url].kind == "page"}
 
 
-def enters(web: Web, url: str) -> bool:
+def enters(web: SyntheticWeb, url: str) -> bool:
     """All but traps: what lies in them has no end."""
-    host = web.geography.find(host_of(url).removeprefix("http://"))
-    return host is None or not web_traps.leads_on(host, path_of(url))
+    host = web.hosts.find(host_of(url).removeprefix("http://"))
+    return host is None or not is_trap(host, path_of(url))
 
 
 def crawl_in_memory(plan: Plan, by_sitemap: bool = True, day: int = 0) -> Run:
     """With a day, the web stands still there: no time passes while it is crawled."""
-    web, clock, day_seconds = Web(plan), InstantClock(), day * 86_400.0
+    web, clock, day_seconds = SyntheticWeb(plan), InstantClock(), day * 86_400.0
     transport = MemoryTransport(
         web,
         clock,
@@ -155,7 +165,7 @@ def assert_rows_say_what_was_seen(run: Run) -> None:
         assert row.redirect == (Base(url).link(location) if location else None)
 
 
-def assert_page_is_as_its_row_says(run: Run, row: Row, page: Page) -> None:
+def assert_page_is_as_its_row_says(run: Run, row: TruthRow, page: Page) -> None:
     reader, body = read_page(page), body_of(page)
     assert row.host == host_of(page.url)
     assert row.title == reader.title
@@ -229,7 +239,7 @@ def test_summary_counts_what_the_rows_say(run: Run) -> None:
 # Over real sockets.
 
 
-async def crawl_over_sockets(server: Server) -> tuple[Crawl, SocketFetch]:
+async def crawl_over_sockets(server: SyntheticServer) -> tuple[Crawl, SocketFetch]:
     fetch = SocketFetch()
     crawl = Crawl(fetch, asyncio.sleep, lambda url: enters(server.web, url))
     try:
@@ -246,15 +256,15 @@ def test_crawl_over_sockets_collects_the_same_and_is_not_to_blame() -> None:
             assert set(crawl.pages()) == truth.collectable()
             assert report["malformed"] == report["robots_violations"] == report["too_early"] == 0
             assert report["requests"] == fetch.count == len(report["entries"])
-            memory = Web(replace(PLAIN, port=server.web.plan.port))
+            memory = SyntheticWeb(replace(PLAIN, port=server.web.plan.port))
             assert_doors_agree(memory, crawl.pages())
 
     asyncio.run(story())
 
 
-def assert_doors_agree(web: Web, pages: dict[str, Page]) -> None:
+def assert_doors_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
     for url, page in pages.items():
-        host = web.geography.find(host_of(url).removeprefix("http://"))
+        host = web.hosts.find(host_of(url).removeprefix("http://"))
         assert host
         number = web.pages.find(host, path_of(url))
         assert number is not None

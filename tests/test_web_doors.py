@@ -7,7 +7,7 @@ import pytest
 
 from tarrafa.configuration import Crawl, Fetch
 from tarrafa.fetch import CurlTransport, TableResolver
-from tarrafa.lab.web import Fault, MemoryTransport, Plan, Web, open_server, parse_faults
+from tarrafa.lab.web import Fault, MemoryTransport, Plan, SyntheticWeb, open_server, parse_faults
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import AGENT, InstantClock, hosts_of
 
@@ -27,7 +27,7 @@ def told(outcome: Page | Failure) -> object:
     return outcome.status, headers, outcome.truncated, outcome.address, outcome.body
 
 
-def urls_of(web: Web) -> list[str]:
+def urls_of(web: SyntheticWeb) -> list[str]:
     others = [
         "/robots.txt",
         "/sitemap.xml",
@@ -59,7 +59,7 @@ def urls_of(web: Web) -> list[str]:
 async def compare(plan: Plan, resolver_of_names: bool) -> list[object]:
     """Ask both for the same, in the same order; what they said."""
     async with open_server(replace(plan, port=0), clock=InstantClock()) as server:
-        web = Web(server.web.plan)
+        web = SyntheticWeb(server.web.plan)
         table = {host.name: (host.address,) for host in hosts_of(web)}
         curl = CurlTransport(LIMITS, OWN, TableResolver(table) if resolver_of_names else None)
         memory = MemoryTransport(web, InstantClock(), user_agent=AGENT, body_limit_bytes=LIMITS.body_limit_bytes)
@@ -102,7 +102,7 @@ def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
 def test_both_doors_fail_alike_where_nobody_answers(authority: str, kind: FailureKind) -> None:
     async def story() -> list[Page | Failure]:
         async with open_server(Plan(hosts=2, pages=4, port=0, faults=frozenset({Fault.HANG}))) as server:
-            web = Web(server.web.plan)
+            web = SyntheticWeb(server.web.plan)
             request = Request(f"http://{authority.format(port=web.plan.port)}/")
             curl = CurlTransport(replace(LIMITS, timeout_seconds=0.5), OWN, TableResolver({}))
             outcomes = [await curl.fetch(request), await MemoryTransport(web, InstantClock()).fetch(request)]

@@ -9,15 +9,15 @@ import pytest
 import uvloop
 
 from tarrafa.clock import Clock, VirtualClock
-from tarrafa.lab.web import Fault, Journal, MemoryTransport, Plan, Server, Web
-from tarrafa.lab.web.answers import DRIP_BYTES
-from tarrafa.lab.web.connection import HANG_SECONDS
-from tarrafa.lab.web.http import FALSE_LENGTH_BYTES
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Fault, Journal, MemoryTransport, Plan, SyntheticServer, SyntheticWeb
+from tarrafa.lab.web.connections import HANG_SECONDS
+from tarrafa.lab.web.http_messages import FALSE_LENGTH_BYTES
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import DRIP_BYTES
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import InstantClock, Wire, get, run_story, until
 
-Story = Callable[[Server, Host], Awaitable[None]]
+Story = Callable[[SyntheticServer, SyntheticHost], Awaitable[None]]
 Serve = Callable[..., None]
 
 
@@ -30,7 +30,7 @@ def plan_with(*faults: Fault) -> Plan:
 def serve(request: pytest.FixtureRequest) -> Serve:
     def run(story: Story, *faults: Fault, clock: Clock | None = None) -> None:
         run_story(
-            lambda server: story(server, server.web.geography.host(1)),
+            lambda server: story(server, server.web.hosts.host(1)),
             plan_with(*faults),
             clock=clock,
             loop_factory=request.param,
@@ -50,7 +50,7 @@ async def reset_comes(wire: Wire) -> None:
 def test_hanging_host_says_nothing_and_resets_in_the_end(serve: Serve) -> None:
     clock = VirtualClock()
 
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host)
             await until(lambda: server.journal.report(0)["requests"])
@@ -65,18 +65,18 @@ def test_hanging_host_says_nothing_and_resets_in_the_end(serve: Serve) -> None:
 
 
 def test_hanging_host_does_not_keep_others_from_answering(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as stuck, Wire.open(server) as other:
             stuck.ask(host)
             await until(lambda: server.journal.report(0)["requests"])
-            other.ask(server.web.geography.host(0))
+            other.ask(server.web.hosts.host(0))
             assert (await other.answer()).status == 200
 
     serve(story, Fault.HANG)
 
 
 def test_resetting_host_resets_every_request(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         for path in ("/", "/", "/robots.txt"):
             async with Wire.open(server) as wire:
                 wire.ask(host, path)
@@ -86,7 +86,7 @@ def test_resetting_host_resets_every_request(serve: Serve) -> None:
 
 
 def test_flaky_host_resets_the_first_request_for_each_url_and_answers_the_next(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         for path in ("/", server.web.pages.entry(host, 1).path):
             async with Wire.open(server) as wire:
                 wire.ask(host, path)
@@ -101,7 +101,7 @@ def test_flaky_host_resets_the_first_request_for_each_url_and_answers_the_next(s
 
 
 def test_busy_host_puts_off_every_fifth_request_and_says_for_how_long(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             answers = []
             for _ in range(11):
@@ -115,7 +115,7 @@ def test_busy_host_puts_off_every_fifth_request_and_says_for_how_long(serve: Ser
 
 
 def test_unreachable_robots_txt_is_reset_and_pages_are_not(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host)
             assert (await wire.answer()).status == 200
@@ -128,7 +128,7 @@ def test_unreachable_robots_txt_is_reset_and_pages_are_not(serve: Serve) -> None
 def test_dripping_host_sends_a_few_bytes_at_a_time(serve: Serve) -> None:
     clock = VirtualClock()
 
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host)
             page, body = await wire.head(), b""
@@ -145,7 +145,7 @@ def test_dripping_host_sends_a_few_bytes_at_a_time(serve: Serve) -> None:
 
 
 def test_dripping_host_keeps_or_closes_the_connection_as_asked(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host)
             assert (await wire.answer()).body == get(server.web, host, 0).body
@@ -160,7 +160,7 @@ def test_dripping_host_keeps_or_closes_the_connection_as_asked(serve: Serve) -> 
 
 
 def test_body_without_end_goes_on_until_the_visitor_leaves(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, "/fluxo/1")
             page = await wire.head()
@@ -176,7 +176,7 @@ def test_body_without_end_goes_on_until_the_visitor_leaves(serve: Serve) -> None
 
 
 def test_body_without_end_comes_without_chunks_to_an_old_version(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, "/fluxo/1", version="1.0")
             page = await wire.head()
@@ -188,7 +188,7 @@ def test_body_without_end_comes_without_chunks_to_an_old_version(serve: Serve) -
 
 
 def test_body_shorter_than_promised_breaks_off(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         def visit() -> tuple[int, int]:
             connection = http.client.HTTPConnection(host.authority)
             connection.request("GET", "/curto/1")
@@ -206,7 +206,7 @@ def test_body_shorter_than_promised_breaks_off(serve: Serve) -> None:
 
 
 def test_body_longer_than_promised_goes_on_after_its_end(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, "/longo/1")
             page = await wire.answer()
@@ -219,7 +219,7 @@ def test_body_longer_than_promised_goes_on_after_its_end(serve: Serve) -> None:
 
 @pytest.mark.parametrize("path", ["/fluxo/1", "/curto/1", "/longo/1", "/bomba/1"])
 def test_head_of_a_false_body_has_no_body(serve: Serve, path: str) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, path, method="HEAD")
             assert (await wire.head()).status == 200
@@ -230,7 +230,7 @@ def test_head_of_a_false_body_has_no_body(serve: Serve, path: str) -> None:
 
 
 def test_bomb_is_small_on_the_wire_and_becomes_very_large(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, "/bomba/1")
             page = await wire.answer()
@@ -242,7 +242,7 @@ def test_bomb_is_small_on_the_wire_and_becomes_very_large(serve: Serve) -> None:
 
 
 def test_false_type_and_traps_come_as_html(serve: Serve) -> None:
-    async def story(server: Server, host: Host) -> None:
+    async def story(server: SyntheticServer, host: SyntheticHost) -> None:
         async with Wire.open(server) as wire:
             wire.ask(host, "/falso/1")
             page = await wire.answer()
@@ -257,8 +257,8 @@ def test_false_type_and_traps_come_as_html(serve: Serve) -> None:
 
 
 def test_hosts_without_the_fault_have_none_of_it(serve: Serve) -> None:
-    async def story(server: Server, _: Host) -> None:
-        first = server.web.geography.host(0)
+    async def story(server: SyntheticServer, _: SyntheticHost) -> None:
+        first = server.web.hosts.host(0)
         async with Wire.open(server) as wire:
             for path in ("/fluxo/1", "/curto/1", "/longo/1", "/falso/1", "/bomba/1", "/calendario/2026/3", "/eco/"):
                 wire.ask(first, path)
@@ -271,9 +271,9 @@ def test_hosts_without_the_fault_have_none_of_it(serve: Serve) -> None:
 
 
 def fetched(fault: Fault, path: str = "/", **settings: float) -> tuple[Page | Failure, InstantClock, Journal]:
-    web, clock = Web(plan_with(fault)), InstantClock(1_000.0)
+    web, clock = SyntheticWeb(plan_with(fault)), InstantClock(1_000.0)
     transport = MemoryTransport(web, clock, **settings)  # type: ignore[arg-type]
-    outcome = asyncio.run(transport.fetch(Request(web.geography.host(1).origin + path)))
+    outcome = asyncio.run(transport.fetch(Request(web.hosts.host(1).origin + path)))
     return outcome, clock, transport.journal
 
 
@@ -324,8 +324,8 @@ def test_memory_false_lengths_are_as_a_client_sees_them() -> None:
 
 
 def test_memory_page_has_what_a_fetched_page_has() -> None:
-    web, clock = Web(plan_with()), InstantClock(77.0)
-    host = web.geography.host(1)
+    web, clock = SyntheticWeb(plan_with()), InstantClock(77.0)
+    host = web.hosts.host(1)
     page = asyncio.run(MemoryTransport(web, clock, round_trip_seconds=0.5).fetch(Request(f"{host.origin}/")))
     assert isinstance(page, Page)
     assert (page.status, page.at, page.address) == (200, 77.0, "127.0.0.2")
@@ -347,15 +347,15 @@ def test_memory_page_has_what_a_fetched_page_has() -> None:
     ],
 )
 def test_memory_has_nobody_elsewhere(url: str, kind: FailureKind) -> None:
-    outcome = asyncio.run(MemoryTransport(Web(plan_with()), InstantClock()).fetch(Request(url)))
+    outcome = asyncio.run(MemoryTransport(SyntheticWeb(plan_with()), InstantClock()).fetch(Request(url)))
     assert isinstance(outcome, Failure)
     assert (outcome.url, outcome.kind) == (url, kind)
 
 
 def test_memory_web_changes_with_its_clock_and_speed() -> None:
-    web, clock = Web(plan_with()), InstantClock()
+    web, clock = SyntheticWeb(plan_with()), InstantClock()
     transport = MemoryTransport(web, clock, speed=86_400.0, round_trip_seconds=0.0)
-    request = Request(f"{web.geography.host(0).origin}/")
+    request = Request(f"{web.hosts.host(0).origin}/")
 
     async def bodies() -> list[bytes]:
         found = []
@@ -366,12 +366,51 @@ def test_memory_web_changes_with_its_clock_and_speed() -> None:
             found.append(page.body)
         return found
 
-    assert asyncio.run(bodies()) == [get(web, web.geography.host(0), 0, day * 86_400_000).body for day in (0, 100, 200)]
+    assert asyncio.run(bodies()) == [get(web, web.hosts.host(0), 0, day * 86_400_000).body for day in (0, 100, 200)]
+
+
+def test_memory_resolves_names_of_the_web_and_addresses_and_nothing_else() -> None:
+    web = SyntheticWeb(Plan(hosts=2, pages=4, names=True))
+    host = web.hosts.host(1)
+    transport = MemoryTransport(web, InstantClock())
+    assert asyncio.run(transport.resolve(host.name)) == (host.address,)
+    assert asyncio.run(transport.resolve("127.9.9.9")) == ("127.9.9.9",)
+    outcome = asyncio.run(transport.resolve("example.org"))
+    assert isinstance(outcome, Failure)
+    assert (outcome.url, outcome.kind) == ("example.org", FailureKind.NAME)
+
+
+@pytest.mark.parametrize("fault", [Fault.HANG, Fault.SLOW, Fault.BUSY, Fault.RESET])
+def test_memory_answers_without_an_event_loop_what_a_fetch_brings(fault: Fault) -> None:
+    request = Request(SyntheticWeb(plan_with(fault)).hosts.host(1).origin + "/")
+    clock = InstantClock(50.0)
+    awaited = MemoryTransport(SyntheticWeb(plan_with(fault)), clock, user_agent="tester")
+    asked = MemoryTransport(SyntheticWeb(plan_with(fault)), InstantClock(50.0), user_agent="tester")
+    for _ in range(6):
+        begun = clock.time
+        outcome = asyncio.run(awaited.fetch(request))
+        seconds, same = asked.answer(request, begun)
+        assert same == outcome
+        assert seconds == pytest.approx(clock.time - begun)
+    assert asked.journal.report() == awaited.journal.report()
+    assert asked.request_headers == (("User-Agent", "tester"),)
+
+
+def test_memory_answer_blames_a_caller_that_comes_before_the_last_answer_has_ended() -> None:
+    web = SyntheticWeb(plan_with(Fault.SLOW))
+    transport = MemoryTransport(web, InstantClock(), journal=Journal(web.robots, delay_seconds=2.0))
+    request = Request(web.hosts.host(1).origin + "/")
+    seconds, _ = transport.answer(request, 0.0)
+    transport.answer(request, seconds / 2)
+    transport.answer(request, 2 * seconds)
+    transport.answer(request, 3 * seconds + 2.0)
+    report = transport.journal.report()
+    assert [entry["blame"] for entry in report["entries"]] == ["", "overlapping", "too early", ""]
 
 
 def test_memory_fetch_that_is_given_up_is_over_for_the_journal() -> None:
-    web, clock = Web(plan_with(Fault.HANG)), VirtualClock()
-    host = web.geography.host(1)
+    web, clock = SyntheticWeb(plan_with(Fault.HANG)), VirtualClock()
+    host = web.hosts.host(1)
     journal = Journal(web.robots, delay_seconds=1.0)
     transport = MemoryTransport(web, clock, journal=journal)
 

@@ -7,24 +7,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tarrafa.lab.web import Ask, Fault, Plan, Web, files, parse_faults, traps
-from tarrafa.lab.web.answers import ASKED_MAX, Manner
-from tarrafa.lab.web.changes import DAY_MS, size_at
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, WebRequest, parse_faults, resources
+from tarrafa.lab.web.history import DAY_MS, size_at
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import ASKED_MAX, SendMode
 from tarrafa.records import Page
 from tarrafa.urls import Base, path_of
 from webs import followed, get, hosts_of, sitemap_urls, unpacked
 
 
 @pytest.fixture(scope="module")
-def web() -> Web:
-    return Web(Plan(hosts=12, pages=2_600, rng_seed=17))
+def web() -> SyntheticWeb:
+    return SyntheticWeb(Plan(hosts=12, pages=2_600, rng_seed=17))
 
 
-def only_fault(*faults: Fault) -> tuple[Web, Host]:
+def only_fault(*faults: Fault) -> tuple[SyntheticWeb, SyntheticHost]:
     """A web of two hosts, and the one of them that has the faults."""
-    web = Web(Plan(hosts=2, pages=60, faults=frozenset(faults)))
-    return web, web.geography.host(1)
+    web = SyntheticWeb(Plan(hosts=2, pages=60, faults=frozenset(faults)))
+    return web, web.hosts.host(1)
 
 
 # Images and PDF.
@@ -32,7 +32,7 @@ def only_fault(*faults: Fault) -> tuple[Web, Host]:
 
 @pytest.mark.parametrize("number", [0, 1, 96])
 def test_png_is_whole_and_its_checksums_are_right(number: int) -> None:
-    data = files.png(number)
+    data = resources.png(number)
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     place, kinds, packed = 8, [], b""
     while place < len(data):
@@ -47,11 +47,11 @@ def test_png_is_whole_and_its_checksums_are_right(number: int) -> None:
 
 
 def test_images_differ() -> None:
-    assert len({files.png(number) for number in range(97)}) == 97
+    assert len({resources.png(number) for number in range(97)}) == 97
 
 
-def test_pdf_has_its_table_where_it_says_and_its_objects_where_the_table_says(web: Web) -> None:
-    page = get(web, web.geography.host(0), "/doc/3.pdf")
+def test_pdf_has_its_table_where_it_says_and_its_objects_where_the_table_says(web: SyntheticWeb) -> None:
+    page = get(web, web.hosts.host(0), "/doc/3.pdf")
     assert page.media_type == "application/pdf"
     table = int(page.body.rpartition(b"startxref\n")[2].split()[0])
     assert page.body[table:].startswith(b"xref\n0 5\n")
@@ -66,11 +66,11 @@ def test_pdf_has_its_table_where_it_says_and_its_objects_where_the_table_says(we
 # Sitemaps.
 
 
-def sitemap_hosts(web: Web) -> list[Host]:
+def sitemap_hosts(web: SyntheticWeb) -> list[SyntheticHost]:
     return [host for host in hosts_of(web) if host.sitemap]
 
 
-def listed(web: Web, host: Host, now_ms: int = 0) -> list[str]:
+def listed(web: SyntheticWeb, host: SyntheticHost, now_ms: int = 0) -> list[str]:
     """Every page that the host's sitemaps name, parts included."""
     pages, parts = sitemap_urls(get(web, host, "/sitemap.xml", now_ms).body)
     for part in parts:
@@ -81,14 +81,14 @@ def listed(web: Web, host: Host, now_ms: int = 0) -> list[str]:
 
 
 @pytest.mark.parametrize("day", [0, 100])
-def test_sitemaps_name_every_page_that_is_alive_once(web: Web, day: int) -> None:
+def test_sitemaps_name_every_page_that_is_alive_once(web: SyntheticWeb, day: int) -> None:
     now_ms = day * DAY_MS
     for host in sitemap_hosts(web):
         numbers = [page for page in range(size_at(host.size, now_ms)) if web.pages.alive(host, page, now_ms)]
         assert listed(web, host, now_ms) == [host.origin + web.pages.entry(host, page).path for page in numbers]
 
 
-def test_sitemap_is_well_formed_and_typed(web: Web) -> None:
+def test_sitemap_is_well_formed_and_typed(web: SyntheticWeb) -> None:
     for host in sitemap_hosts(web):
         page = get(web, host, "/sitemap.xml")
         assert page.media_type == "application/xml"
@@ -97,35 +97,35 @@ def test_sitemap_is_well_formed_and_typed(web: Web) -> None:
             assert re.fullmatch(r"\d{4}-\d\d-\d\d", element.text or "")
 
 
-def test_large_host_has_an_index_with_compressed_parts(web: Web) -> None:
-    large = [host for host in sitemap_hosts(web) if host.size > files.SITEMAP_URLS]
+def test_large_host_has_an_index_with_compressed_parts(web: SyntheticWeb) -> None:
+    large = [host for host in sitemap_hosts(web) if host.size > resources.SITEMAP_URLS]
     assert large
     for host in large:
         pages, parts = sitemap_urls(get(web, host, "/sitemap.xml").body)
         assert not pages
-        assert len(parts) == -(-host.size // files.SITEMAP_URLS)
+        assert len(parts) == -(-host.size // resources.SITEMAP_URLS)
         for part in parts:
             got = get(web, host, path_of(part))
             assert got.media_type == "application/gzip"
-            assert len(sitemap_urls(got.body)[0]) <= files.SITEMAP_URLS
+            assert len(sitemap_urls(got.body)[0]) <= resources.SITEMAP_URLS
 
 
 @pytest.mark.parametrize("number", ["99", "-1", "00", "", "x", "²", "9" * 5_000])
-def test_part_that_is_not_there_is_missing(web: Web, number: str) -> None:
+def test_part_that_is_not_there_is_missing(web: SyntheticWeb, number: str) -> None:
     for host in sitemap_hosts(web):
         assert get(web, host, f"/mapa-{number}.xml.gz").status == 404
 
 
-def test_hosts_without_a_sitemap_have_none(web: Web) -> None:
+def test_hosts_without_a_sitemap_have_none(web: SyntheticWeb) -> None:
     for host in hosts_of(web):
         assert (get(web, host, "/sitemap.xml").status == 200) == host.sitemap
 
 
-def test_some_pages_are_known_to_sitemaps_alone(web: Web) -> None:
+def test_some_pages_are_known_to_sitemaps_alone(web: SyntheticWeb) -> None:
     host = max(sitemap_hosts(web), key=lambda host: host.size)
     alone = [page for page in range(host.size) if web.pages.orphan(host, page)]
     assert len(alone) == host.size // 50
-    linked = {target for page in range(host.size) for target in web.links.outline(host, page, 0).children}
+    linked = {target for page in range(host.size) for target in web.outlines.outline(host, page, 0).children}
     assert not linked & set(alone)
 
 
@@ -139,23 +139,23 @@ def location(page: Page) -> str:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("p", 301), ("m", 308), ("t", 302), ("s", 307), ("u", 303), ("x", 301)])
-def test_redirects_of_every_status_lead_to_a_page(web: Web, kind: str, status: int) -> None:
+def test_redirects_of_every_status_lead_to_a_page(web: SyntheticWeb, kind: str, status: int) -> None:
     for host in hosts_of(web):
         page = get(web, host, f"/ir/{kind}7")
         assert page.status == status
-        target = web.geography.find(location(page).split("/")[2])
+        target = web.hosts.find(location(page).split("/")[2])
         assert target
         assert web.pages.find(target, path_of(location(page))) is not None
         assert kind == "x" or target is host
 
 
-def test_some_redirects_lead_to_other_hosts(web: Web) -> None:
+def test_some_redirects_lead_to_other_hosts(web: SyntheticWeb) -> None:
     hosts = hosts_of(web)
     assert any(not location(get(web, host, f"/ir/x{n}")).startswith(host.origin) for host in hosts for n in range(5))
 
 
-def test_chain_of_redirects_ends_at_a_page_after_three(web: Web) -> None:
-    host = web.geography.host(3)
+def test_chain_of_redirects_ends_at_a_page_after_three(web: SyntheticWeb) -> None:
+    host = web.hosts.host(3)
     path, hops = "/ir/c5", 0
     while (page := get(web, host, path)).status == 302:
         path, hops = path_of(location(page)), hops + 1
@@ -171,32 +171,32 @@ def test_redirect_loop_goes_round_only_where_the_fault_is() -> None:
         seen.append(path)
         path = path_of(location(page))
     assert len(set(seen)) == 3
-    assert get(web, web.geography.host(0), "/ir/l2").status == 404
+    assert get(web, web.hosts.host(0), "/ir/l2").status == 404
 
 
-def test_old_addresses_are_gone_or_missing(web: Web) -> None:
-    host = web.geography.host(2)
+def test_old_addresses_are_gone_or_missing(web: SyntheticWeb) -> None:
+    host = web.hosts.host(2)
     assert {get(web, host, path).status for path in ("/antigo/1", "/antigo/12", "/antigo/123")} == {404, 410}
 
 
 @pytest.mark.parametrize(
     "path", ["/ir/", "/ir/z1", "/ir/p", "/ir/p99999999999", "/ir/p1-22", "/doc/x", "/img/x", "/__x"]
 )
-def test_what_is_not_there_is_404(web: Web, path: str) -> None:
-    assert get(web, web.geography.host(1), path).status == 404
+def test_what_is_not_there_is_404(web: SyntheticWeb, path: str) -> None:
+    assert get(web, web.hosts.host(1), path).status == 404
 
 
 # Traps and false bytes.
 
 
-def steps(web: Web, host: Host, path: str, count: int = 60) -> list[str]:
+def steps(web: SyntheticWeb, host: SyntheticHost, path: str, count: int = 60) -> list[str]:
     """Walk on and on, always by a link that was not yet taken."""
     seen = [path]
     for _ in range(count):
         page = get(web, host, path)
         assert page.status == 200, path
         path = next(
-            path_of(url) for url in followed(page) if path_of(url) not in seen and traps.leads_on(host, path_of(url))
+            path_of(url) for url in followed(page) if path_of(url) not in seen and resources.is_trap(host, path_of(url))
         )
         seen.append(path)
     return seen
@@ -214,8 +214,8 @@ def steps(web: Web, host: Host, path: str, count: int = 60) -> list[str]:
 def test_trap_always_leads_on_and_is_only_where_the_fault_is(fault: Fault, start: str) -> None:
     web, host = only_fault(fault)
     assert len(set(steps(web, host, start))) == 61
-    assert get(web, web.geography.host(0), start).status == 404
-    assert not traps.leads_on(web.geography.host(0), start)
+    assert get(web, web.hosts.host(0), start).status == 404
+    assert not resources.is_trap(web.hosts.host(0), start)
 
 
 def test_session_ids_are_new_on_each_page_and_lead_on_for_ever() -> None:
@@ -230,7 +230,7 @@ def test_session_id_does_not_change_what_page_it_is() -> None:
     plain, marked = get(web, host, path), get(web, host, f"{path}{mark}sid=0123abcd")
     assert marked.status == 200
     assert marked.body[:200] == plain.body[:200]
-    assert get(web, web.geography.host(0), f"/{mark}sid=0123abcd").status == 404
+    assert get(web, web.hosts.host(0), f"/{mark}sid=0123abcd").status == 404
 
 
 def test_months_go_on_across_the_years() -> None:
@@ -250,8 +250,8 @@ def test_gzip_bomb_is_small_on_the_wire_and_very_large_within() -> None:
     assert page.header("content-encoding") == "gzip"
     assert len(unpacked(page.body, 20_000_000)) == 20_000_000
     check, size = struct.unpack("<II", page.body[-8:])
-    assert size == files.BOMB_BYTES
-    assert check == zlib.crc32(bytes(files.BOMB_BYTES))
+    assert size == resources.BOMB_BYTES
+    assert check == zlib.crc32(bytes(resources.BOMB_BYTES))
 
 
 def test_false_type_is_an_image_that_calls_itself_html() -> None:
@@ -262,9 +262,9 @@ def test_false_type_is_an_image_that_calls_itself_html() -> None:
 
 
 def test_every_trap_and_snare_is_linked_from_pages_of_its_host() -> None:
-    web = Web(Plan(hosts=2, pages=60, faults=parse_faults("hostile")))
-    host = web.geography.host(1)
-    linked = {path for page in range(host.size) for path in web.links.outline(host, page, 0).special}
+    web = SyntheticWeb(Plan(hosts=2, pages=60, faults=parse_faults("hostile")))
+    host = web.hosts.host(1)
+    linked = {path for page in range(host.size) for path in web.outlines.outline(host, page, 0).special}
     for start in ("/ir/l", "/fluxo/", "/curto/", "/longo/", "/falso/", "/bomba/", "/calendario/", "/eco/", "/filtro?"):
         assert any(path.startswith(start) for path in linked), start
 
@@ -275,26 +275,26 @@ def test_every_trap_and_snare_is_linked_from_pages_of_its_host() -> None:
 def test_flaky_host_forgets_the_oldest_urls_and_remembers_the_latest() -> None:
     """A trap on a flaky host has URLs without end: they must not fill the memory."""
     web, host = only_fault(Fault.FLAKY)
-    first = web.answer(Ask(host, "/x0"))
-    assert first.manner is Manner.RESET
-    assert web.answer(Ask(host, "/x0")).status == 404
+    first = web.answer(WebRequest(host, "/x0"))
+    assert first.send_mode is SendMode.RESET
+    assert web.answer(WebRequest(host, "/x0")).status == 404
     for number in range(1, ASKED_MAX + 1):
-        web.answer(Ask(host, f"/x{number}"))
-    assert web.answer(Ask(host, f"/x{ASKED_MAX}")).status == 404
-    assert web.answer(Ask(host, "/x0")).manner is Manner.RESET
+        web.answer(WebRequest(host, f"/x{number}"))
+    assert web.answer(WebRequest(host, f"/x{ASKED_MAX}")).status == 404
+    assert web.answer(WebRequest(host, "/x0")).send_mode is SendMode.RESET
     assert len(web._asked_once) == ASKED_MAX
 
 
 def test_busy_host_puts_off_every_fifth_request_but_never_robots_txt() -> None:
     web, host = only_fault(Fault.BUSY)
-    statuses = [web.answer(Ask(host, "/")).status for _ in range(20)]
+    statuses = [web.answer(WebRequest(host, "/")).status for _ in range(20)]
     assert [place for place, status in enumerate(statuses, 1) if status != 200] == [5, 10, 15, 20]
     assert {*statuses} == {200, 429, 503}
-    assert {web.answer(Ask(host, "/robots.txt")).status for _ in range(10)} <= {200, 404}
+    assert {web.answer(WebRequest(host, "/robots.txt")).status for _ in range(10)} <= {200, 404}
 
 
 def test_busy_host_says_for_how_long() -> None:
     web, host = only_fault(Fault.BUSY)
-    answers = [web.answer(Ask(host, "/")) for _ in range(5)]
+    answers = [web.answer(WebRequest(host, "/")) for _ in range(5)]
     assert dict(answers[-1].headers)["Retry-After"] == str(answers[-1].retry_after_seconds)
     assert 1 <= answers[-1].retry_after_seconds <= 3

@@ -8,31 +8,33 @@ from typing import Any
 import pytest
 
 from tarrafa.clock import VirtualClock
-from tarrafa.lab.web import Fault, Habits, Journal, Plan, Server, Truth, Web
-from tarrafa.lab.web.journal import GRACE_SECONDS, Visit
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Fault, Journal, Plan, ServingOptions, SyntheticServer, SyntheticWeb, Truth
+from tarrafa.lab.web.journal import GRACE_SECONDS, LoggedVisit
+from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Page
 from webs import Wire, get, hosts_of, run_story, until
 
 PLAN = Plan(hosts=12, pages=150, rng_seed=31)
 
 
-async def ask(server: Server, path: str, *headers: str, method: str = "GET", host: Host | None = None) -> Page:
+async def ask(
+    server: SyntheticServer, path: str, *headers: str, method: str = "GET", host: SyntheticHost | None = None
+) -> Page:
     """One request on a connection of its own."""
     async with Wire.open(server) as wire:
-        wire.ask(host or server.web.geography.host(0), path, *headers, method=method)
+        wire.ask(host or server.web.hosts.host(0), path, *headers, method=method)
         return await wire.answer()
 
 
-async def told(server: Server, path: str, method: str = "GET") -> Any:
+async def told(server: SyntheticServer, path: str, method: str = "GET") -> Any:
     page = await ask(server, path, method=method)
     assert page.status == 200, page.body
     assert page.media_type == "application/json"
     return json.loads(page.body)
 
 
-def tell(story: Callable[[Server], Awaitable[None]], plan: Plan = PLAN, **habits: Any) -> None:
-    run_story(story, plan, Habits(**habits))
+def tell(story: Callable[[SyntheticServer], Awaitable[None]], plan: Plan = PLAN, **habits: Any) -> None:
+    run_story(story, plan, ServingOptions(**habits))
 
 
 # The journal by itself.
@@ -42,15 +44,15 @@ class Visitor:
     """Visits a host at moments that the test names, and hears what it is to blame for."""
 
     def __init__(self, *faults: Fault, delay_seconds: float = 0.0) -> None:
-        web = Web(Plan(hosts=2, pages=60, faults=frozenset(faults)))
-        self.host = web.geography.host(1)
+        web = SyntheticWeb(Plan(hosts=2, pages=60, faults=frozenset(faults)))
+        self.host = web.hosts.host(1)
         self.journal = Journal(web.robots, delay_seconds)
 
     def begin(self, at: float, path: str = "/", user_agent: str = "") -> str:
         return self.journal.begin(self.host, path, user_agent, at)
 
     def end(self, at: float, retry_after: float = 0.0, status: int = 200) -> None:
-        self.journal.end(self.host, Visit(at, self.host.origin, "/", status, "", "", ""), at, retry_after)
+        self.journal.end(self.host, LoggedVisit(at, self.host.origin, "/", status, "", "", ""), at, retry_after)
 
     def visit(self, at: float, path: str = "/", retry_after: float = 0.0) -> str:
         blame = self.begin(at, path)
@@ -145,12 +147,12 @@ def test_robots_violation_is_blamed_before_all_else_and_all_is_counted() -> None
 
 
 def test_journal_keeps_the_last_visits_up_to_its_size_and_counts_all() -> None:
-    web = Web(PLAN)
+    web = SyntheticWeb(PLAN)
     journal = Journal(web.robots, size=3)
-    host = web.geography.host(0)
+    host = web.hosts.host(0)
     for number in range(10):
         journal.begin(host, f"/{number}", "", 0.0)
-        journal.end(host, Visit(0.0, host.origin, f"/{number}", 200, "", "", ""), 0.0)
+        journal.end(host, LoggedVisit(0.0, host.origin, f"/{number}", 200, "", "", ""), 0.0)
     report = journal.report()
     assert [entry["path"] for entry in report["entries"]] == ["/7", "/8", "/9"]
     assert (report["requests"], report["statuses"]) == (10, {"200": 10})
@@ -165,8 +167,8 @@ def test_journal_keeps_the_last_visits_up_to_its_size_and_counts_all() -> None:
 def test_log_says_what_was_asked_when_by_whom() -> None:
     clock = VirtualClock(now=1e9)
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(3)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(3)
         await clock.advance(2.5)
         await ask(server, "/nothing?x=1", f"User-Agent: tester/{'x' * 500}", host=host)
         (entry,) = (await told(server, "/__log"))["entries"]
@@ -186,8 +188,8 @@ def test_log_says_what_was_asked_when_by_whom() -> None:
 def test_log_counts_by_host_and_in_all() -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        first, second = server.web.geography.host(0), server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        first, second = server.web.hosts.host(0), server.web.hosts.host(1)
         rules = next(host for host in hosts_of(server.web) if host.robots)
         await ask(server, "/", host=first)
         await ask(server, "/", host=second)
@@ -206,14 +208,14 @@ def test_log_counts_by_host_and_in_all() -> None:
         assert report["statuses"] == {"200": 4, "400": 1, "404": 1}
         assert report["entries"] == []
 
-    run_story(story, PLAN, Habits(delay_seconds=2.0), clock)
+    run_story(story, PLAN, ServingOptions(delay_seconds=2.0), clock)
 
 
 def test_visits_that_overlap_on_a_slow_host_are_counted() -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         async with Wire.open(server) as one, Wire.open(server) as other:
             one.ask(host)
             await until(lambda: server.journal.report(0)["requests"] == 1)
@@ -223,14 +225,14 @@ def test_visits_that_overlap_on_a_slow_host_are_counted() -> None:
             assert [(await wire.answer()).status for wire in (one, other)] == [200, 200]
         assert server.journal.report(0)["overlapping"] == 1
 
-    run_story(story, Plan(hosts=2, pages=60, faults=frozenset({Fault.SLOW})), Habits(delay_seconds=0.1), clock)
+    run_story(story, Plan(hosts=2, pages=60, faults=frozenset({Fault.SLOW})), ServingOptions(delay_seconds=0.1), clock)
 
 
 def test_visitor_who_waits_as_long_as_the_host_asks_is_not_to_blame() -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         for _ in range(12):
             page = await ask(server, "/", host=host)
             await clock.advance(float(page.header("retry-after") or 0.5))
@@ -240,11 +242,11 @@ def test_visitor_who_waits_as_long_as_the_host_asks_is_not_to_blame() -> None:
             await clock.advance(0.5)
         assert server.journal.report(0)["too_early"] > 0
 
-    run_story(story, Plan(hosts=2, pages=60, faults=frozenset({Fault.BUSY})), Habits(delay_seconds=0.5), clock)
+    run_story(story, Plan(hosts=2, pages=60, faults=frozenset({Fault.BUSY})), ServingOptions(delay_seconds=0.5), clock)
 
 
 def test_log_is_forgotten_on_demand() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         await ask(server, "/")
         gone = await ask(server, "/__log", method="DELETE")
         assert (gone.status, gone.body, gone.header("content-length")) == (204, b"", None)
@@ -255,7 +257,7 @@ def test_log_is_forgotten_on_demand() -> None:
 
 
 def test_log_has_a_size() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for number in range(5):
             await ask(server, f"/{number}")
         report = await told(server, "/__log")
@@ -267,7 +269,7 @@ def test_log_has_a_size() -> None:
 
 
 def test_questions_about_the_web_are_no_visits() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for path in ("/__log", "/__hosts", "/__clock", "/__nothing"):
             await ask(server, path)
         assert server.journal.report()["requests"] == 0
@@ -279,14 +281,14 @@ def test_questions_about_the_web_are_no_visits() -> None:
 
 
 def test_truth_is_told_in_full_in_part_and_in_sum() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         truth = Truth(server.web)
         rows = [row.told() for row in truth.rows()]
         whole = await told(server, "/__truth")
         assert whole == {"summary": truth.summary(), "urls": rows}
         assert await told(server, "/__truth?summary") == truth.summary()
         assert (await told(server, "/__truth?kind=page"))["urls"] == [row for row in rows if row["kind"] == "page"]
-        host = server.web.geography.host(2).origin
+        host = server.web.hosts.host(2).origin
         found = (await told(server, f"/__truth?kind=redirect&host={host}"))["urls"]
         assert found == [row for row in rows if row["kind"] == "redirect" and row["host"] == host]
         assert found
@@ -295,8 +297,8 @@ def test_truth_is_told_in_full_in_part_and_in_sum() -> None:
 
 
 def test_truth_is_told_on_every_host_and_to_whoever_asks_at_the_same_time() -> None:
-    async def story(server: Server) -> None:
-        hosts = [server.web.geography.host(number) for number in (0, 5, 11)]
+    async def story(server: SyntheticServer) -> None:
+        hosts = [server.web.hosts.host(number) for number in (0, 5, 11)]
         answers = await asyncio.gather(*(ask(server, "/__truth?summary", host=host) for host in hosts))
         assert len({page.body for page in answers}) == 1
 
@@ -304,7 +306,7 @@ def test_truth_is_told_on_every_host_and_to_whoever_asks_at_the_same_time() -> N
 
 
 def test_rows_leave_out_what_their_kind_does_not_have() -> None:
-    rows = [row.told() for row in Truth(Web(PLAN)).rows()]
+    rows = [row.told() for row in Truth(SyntheticWeb(PLAN)).rows()]
     image = next(row for row in rows if row["kind"] == "image")
     assert set(image) == {"url", "host", "kind", "status", "allowed", "collectable"}
     redirect = next(row for row in rows if row["kind"] == "redirect")
@@ -314,7 +316,7 @@ def test_rows_leave_out_what_their_kind_does_not_have() -> None:
 
 
 def test_hosts_are_told_as_a_resolvers_map() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         page = await ask(server, "/__hosts")
         lines = [line.split() for line in page.body.decode().splitlines()]
         assert [(host.address, host.name) for host in hosts_of(server.web)] == [(a, n) for a, n in lines]
@@ -344,7 +346,7 @@ def test_hosts_are_told_as_a_resolvers_map() -> None:
     ],
 )
 def test_wrong_question_is_answered_with_what_to_say(method: str, path: str, status: int, hint: str) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         page = await ask(server, path, method=method)
         assert page.status == status
         assert hint in page.body.decode()
@@ -357,7 +359,7 @@ def test_wrong_question_is_answered_with_what_to_say(method: str, path: str, sta
 
 
 def test_clock_is_moved_by_hand_and_pages_change() -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         host = next(host for host in hosts_of(server.web) if host.validators & 1 and host.size > 5)
         before = await ask(server, "/", host=host)
         assert await told(server, "/__clock?advance_seconds=0", "POST") == {
@@ -380,20 +382,20 @@ def test_clock_is_moved_by_hand_and_pages_change() -> None:
 def test_web_time_runs_as_fast_as_its_speed_says() -> None:
     clock = VirtualClock(now=500.0)
 
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         await clock.advance(24)
         assert await told(server, "/__clock") == {"web_seconds": 86_400.0, "open_seconds": 24.0}
         await told(server, "/__clock?advance_seconds=86400", "POST")
         await clock.advance(1)
         assert (await told(server, "/__clock"))["web_seconds"] == 2 * 86_400.0 + 3_600.0
 
-    run_story(story, PLAN, Habits(speed=3_600.0), clock)
+    run_story(story, PLAN, ServingOptions(speed=3_600.0), clock)
 
 
 def test_web_stands_still_without_a_speed() -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         await clock.advance(1e6)
         assert server.now_ms() == 0
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tarrafa.lab.web import Server
-from tarrafa.lab.web.http import HEAD_MAX_BYTES, Asked, Malformed, read_request
+from tarrafa.lab.web import SyntheticServer
+from tarrafa.lab.web.http_messages import HEAD_MAX_BYTES, MalformedRequest, ParsedRequest, read_request
 from tarrafa.urls import canonical, path_of
 from webs import LOOPS, Serve, Wire, serve_on, until
 
@@ -77,7 +77,7 @@ MALFORMED = {
 
 
 def test_malformed_requests_are_refused_counted_and_the_connection_closed(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for count, (name, (request, reason)) in enumerate(MALFORMED.items(), 1):
             async with Wire.open(server) as wire:
                 wire.send(request)
@@ -89,7 +89,7 @@ def test_malformed_requests_are_refused_counted_and_the_connection_closed(serve:
         report = server.journal.report()
         assert report["requests"] == report["malformed"] == len(MALFORMED)
         assert {entry["blame"] for entry in report["entries"]} == {"malformed"}
-        assert set(report["by_host"]) == {"", server.web.geography.host(0).origin}
+        assert set(report["by_host"]) == {"", server.web.hosts.host(0).origin}
 
     serve(story)
 
@@ -99,12 +99,12 @@ def test_reader_of_requests_calls_them_malformed_too(name: str) -> None:
     request, reason = MALFORMED[name]
     read = read_request(request.partition(b"\r\n\r\n")[0])
     if reason != "head too large":
-        assert isinstance(read, Malformed)
+        assert isinstance(read, MalformedRequest)
         assert read.reason == reason
 
 
 def test_what_follows_a_malformed_request_is_not_looked_at(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
             wire.send(b"BAD\r\n\r\n" + b"x" * 2 * HEAD_MAX_BYTES)
             assert (await wire.answer()).status == 400
@@ -115,7 +115,7 @@ def test_what_follows_a_malformed_request_is_not_looked_at(serve: Serve) -> None
 
 
 def test_hosts_that_nobody_knows_do_not_fill_the_journal(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for number in range(20):
             async with Wire.open(server) as wire:
                 wire.send(f"GET # HTTP/1.1\r\nHost: host{number}\r\n\r\n".encode())
@@ -126,7 +126,7 @@ def test_hosts_that_nobody_knows_do_not_fill_the_journal(serve: Serve) -> None:
 
 
 def test_unknown_host_closes_the_connection_without_a_word(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for authority in ("example.org", "127.99.0.1", "x" * 5_000, "www.tz--a" + "9" * 5_000 + ".com"):
             async with Wire.open(server) as wire:
                 wire.send(f"GET / HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
@@ -140,7 +140,7 @@ def test_unknown_host_closes_the_connection_without_a_word(serve: Serve) -> None
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_as_a_request_or_as_malformed(head: bytes) -> None:
-    assert isinstance(read_request(head), Asked | Malformed)
+    assert isinstance(read_request(head), ParsedRequest | MalformedRequest)
 
 
 _fields = st.lists(
@@ -151,7 +151,7 @@ _fields = st.lists(
 @given(st.sampled_from([b"GET / HTTP/1.1", b"GET /%41 HTTP/1.0", b"GET /\xff HTTP/1.1"]), _fields)
 def test_headers_of_any_kind_are_read_or_refused(line: bytes, fields: list[bytes]) -> None:
     read = read_request(b"\r\n".join([line, *fields]))
-    if isinstance(read, Asked):
+    if isinstance(read, ParsedRequest):
         assert all(b":" in field and not field.startswith(b":") for field in fields)
         assert fields.count(b"Host: a") <= 1
 
@@ -161,4 +161,4 @@ def test_no_canonical_url_without_a_stray_percent_makes_a_malformed_request(path
     url = canonical(f"http://host/{path}?{query}")
     assert url
     assume(not re.search("%(?![0-9A-F]{2})", url))
-    assert isinstance(read_request(f"GET {path_of(url)} HTTP/1.1\r\nHost: host".encode()), Asked)
+    assert isinstance(read_request(f"GET {path_of(url)} HTTP/1.1\r\nHost: host".encode()), ParsedRequest)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarrafa.lab.web import Fault, Plan, Web
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb
+from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.vocabulary import TOPICS
 from tarrafa.records import Page
 from tarrafa.urls import Base, canonical, host_of
@@ -15,12 +15,12 @@ from webs import Reader, body_of, charset_of, get, hosts_of, pages_of, read_page
 
 
 @pytest.fixture(scope="module")
-def web() -> Web:
-    return Web(Plan(hosts=300, pages=6_000, rng_seed=5))
+def web() -> SyntheticWeb:
+    return SyntheticWeb(Plan(hosts=300, pages=6_000, rng_seed=5))
 
 
 @pytest.fixture(scope="module")
-def sample(web: Web) -> list[tuple[Host, int, Page, Reader]]:
+def sample(web: SyntheticWeb) -> list[tuple[SyntheticHost, int, Page, Reader]]:
     """Four hundred pages from all over the web, front pages among them."""
     every = list(pages_of(web))
     chosen = every[:: len(every) // 400]
@@ -28,7 +28,7 @@ def sample(web: Web) -> list[tuple[Host, int, Page, Reader]]:
     return [(host, page, got, read_page(got)) for host, page, got in found]
 
 
-Sample = list[tuple[Host, int, Page, Reader]]
+Sample = list[tuple[SyntheticHost, int, Page, Reader]]
 
 
 def targets(page: Page, reader: Reader) -> Iterator[str]:
@@ -49,14 +49,14 @@ def test_pages_have_about_60_links_of_which_77_percent_stay_on_the_host(sample: 
     assert 0.75 < sum(host_of(url) == origin for origin, url in urls) / len(urls) < 0.79
 
 
-def test_every_href_is_an_address_of_this_web(web: Web, sample: Sample) -> None:
+def test_every_href_is_an_address_of_this_web(web: SyntheticWeb, sample: Sample) -> None:
     for _, _, page, reader in sample:
         found = list(targets(page, reader))
         assert len(found) == len(reader.links)
-        assert all(web.geography.find(host_of(url).removeprefix("http://")) for url in found)
+        assert all(web.hosts.find(host_of(url).removeprefix("http://")) for url in found)
 
 
-def test_few_pages_are_linked_to_far_more_than_others(web: Web, sample: Sample) -> None:
+def test_few_pages_are_linked_to_far_more_than_others(web: SyntheticWeb, sample: Sample) -> None:
     cited = Counter(url for _, _, page, reader in sample for url in targets(page, reader))
     most = [count for _, count in cited.most_common(len(cited) // 10)]
     assert sum(most) > 0.4 * cited.total()
@@ -72,7 +72,9 @@ def test_every_page_has_title_description_headings_and_language(sample: Sample) 
         assert len(reader.images) == 1
 
 
-def test_both_languages_and_all_charsets_occur_and_the_text_decodes_as_declared(web: Web, sample: Sample) -> None:
+def test_both_languages_and_all_charsets_occur_and_the_text_decodes_as_declared(
+    web: SyntheticWeb, sample: Sample
+) -> None:
     assert {host.language for host, *_ in sample} == {"pt", "en"}
     assert {host.charset for host, *_ in sample} == {"utf-8", "iso-8859-1", "windows-1252"}
     for host, _, page, reader in sample:
@@ -82,7 +84,7 @@ def test_both_languages_and_all_charsets_occur_and_the_text_decodes_as_declared(
         assert text.encode(host.charset) == page.body
 
 
-def test_charset_is_declared_in_the_header_by_most_hosts_and_in_the_page_alone_by_others(web: Web) -> None:
+def test_charset_is_declared_in_the_header_by_most_hosts_and_in_the_page_alone_by_others(web: SyntheticWeb) -> None:
     declared = Counter("charset" in host.html_type for host in hosts_of(web))
     assert set(declared) == {True, False}
     assert declared[True] > declared[False]
@@ -93,7 +95,7 @@ def test_portuguese_text_has_letters_beyond_ascii_in_every_charset(sample: Sampl
     assert seen == {"utf-8", "iso-8859-1", "windows-1252"}
 
 
-def test_words_of_the_topic_occur_in_the_text(web: Web, sample: Sample) -> None:
+def test_words_of_the_topic_occur_in_the_text(web: SyntheticWeb, sample: Sample) -> None:
     for host, page, _, reader in sample:
         shown = web.pages.copy_of(host, page)
         topic = web.pages.entry(*(shown[:2] if shown else (host, page))).topic
@@ -102,7 +104,7 @@ def test_words_of_the_topic_occur_in_the_text(web: Web, sample: Sample) -> None:
         assert own / len(words) > 0.15, (host.origin, page)
 
 
-def test_every_topic_is_talked_about(web: Web) -> None:
+def test_every_topic_is_talked_about(web: SyntheticWeb) -> None:
     assert {web.pages.entry(host, page).topic for host, page in pages_of(web)} == set(TOPICS)
 
 
@@ -132,14 +134,14 @@ def test_all_marks_occur(sample: Sample) -> None:
     assert any(page.header("x-robots-tag") == "noindex" for _, _, page, _ in sample)
 
 
-def test_front_pages_have_no_marks_so_that_a_crawl_gets_on(web: Web) -> None:
+def test_front_pages_have_no_marks_so_that_a_crawl_gets_on(web: SyntheticWeb) -> None:
     for host in hosts_of(web):
         reader = read_page(get(web, host, 0))
         assert "robots" not in reader.meta
         assert not reader.base
 
 
-def test_a_page_that_is_no_copy_calls_only_itself_canonical(web: Web, sample: Sample) -> None:
+def test_a_page_that_is_no_copy_calls_only_itself_canonical(web: SyntheticWeb, sample: Sample) -> None:
     named = [(host, page, got, reader) for host, page, got, reader in sample if reader.canonical]
     for host, page, got, reader in named:
         if web.pages.copy_of(host, page) is None:
@@ -158,7 +160,7 @@ def test_the_same_url_is_written_in_many_ways(sample: Sample) -> None:
     assert any(not href.startswith(("/", ".", "http", "HTTP")) for href in hrefs)
 
 
-def test_with_a_base_relative_links_still_lead_to_pages(web: Web) -> None:
+def test_with_a_base_relative_links_still_lead_to_pages(web: SyntheticWeb) -> None:
     based = [(host, page) for host, page in pages_of(web) if page and web.pages.entry(host, page).has_base][:40]
     followed = 0
     for host, page in based:
@@ -182,7 +184,7 @@ def test_with_a_base_relative_links_still_lead_to_pages(web: Web) -> None:
 
 @pytest.mark.parametrize("names", [False, True])
 def test_from_page_to_path_and_back_is_the_same_for_every_page(names: bool) -> None:
-    web = Web(Plan(hosts=60, pages=3_000, rng_seed=8, names=names))
+    web = SyntheticWeb(Plan(hosts=60, pages=3_000, rng_seed=8, names=names))
     for host in hosts_of(web):
         paths = [web.pages.entry(host, page).path for page in range(2 * host.size)]
         assert len(set(paths)) == len(paths)
@@ -192,7 +194,7 @@ def test_from_page_to_path_and_back_is_the_same_for_every_page(names: bool) -> N
     assert {host.path_style for host in hosts_of(web)} == {0, 1, 2, 3}
 
 
-def test_a_path_lies_below_its_parents_folder(web: Web) -> None:
+def test_a_path_lies_below_its_parents_folder(web: SyntheticWeb) -> None:
     for host, page in pages_of(web):
         if page:
             parent = web.pages.entry(host, (page - 1) // host.branching)
@@ -202,13 +204,13 @@ def test_a_path_lies_below_its_parents_folder(web: Web) -> None:
 @pytest.mark.parametrize(
     "path", ["/x", "/x-1", "/-", "/-1", "/-0", "/x-99999999999999999999", "/x-²", "/ver?item=1", "//", "/?"]
 )
-def test_other_paths_are_no_pages(web: Web, path: str) -> None:
+def test_other_paths_are_no_pages(web: SyntheticWeb, path: str) -> None:
     for host in hosts_of(web)[:20]:
         assert web.pages.find(host, path) is None
         assert get(web, host, path).status == 404
 
 
-def test_a_path_with_needless_escapes_is_the_same_page(web: Web) -> None:
+def test_a_path_with_needless_escapes_is_the_same_page(web: SyntheticWeb) -> None:
     """Servers decode before they look; crawlers that do not canonicalise ask like this."""
     for host in hosts_of(web)[:40]:
         if host.size > 1:
@@ -220,12 +222,12 @@ def test_a_path_with_needless_escapes_is_the_same_page(web: Web) -> None:
 # Copies.
 
 
-def copies(web: Web, exact: bool) -> list[tuple[Host, int, Host, int]]:
+def copies(web: SyntheticWeb, exact: bool) -> list[tuple[SyntheticHost, int, SyntheticHost, int]]:
     found = ((host, page, web.pages.copy_of(host, page)) for host, page in pages_of(web))
     return [(host, page, copy.host, copy.page) for host, page, copy in found if copy and copy.exact is exact]
 
 
-def test_exact_copies_are_equal_to_the_byte_within_and_across_hosts(web: Web) -> None:
+def test_exact_copies_are_equal_to_the_byte_within_and_across_hosts(web: SyntheticWeb) -> None:
     found = copies(web, exact=True)
     assert len(found) > 40
     assert any(host is other for host, _, other, _ in found)
@@ -235,7 +237,7 @@ def test_exact_copies_are_equal_to_the_byte_within_and_across_hosts(web: Web) ->
         assert get(web, host, page).url != get(web, other, original).url
 
 
-def test_near_copies_share_most_of_their_text_and_not_all(web: Web) -> None:
+def test_near_copies_share_most_of_their_text_and_not_all(web: SyntheticWeb) -> None:
     found = copies(web, exact=False)
     assert len(found) > 40
     for host, page, other, original in found:
@@ -247,7 +249,7 @@ def test_near_copies_share_most_of_their_text_and_not_all(web: Web) -> None:
         assert paragraphs != others
 
 
-def test_some_near_copies_name_their_original_as_canonical(web: Web) -> None:
+def test_some_near_copies_name_their_original_as_canonical(web: SyntheticWeb) -> None:
     named = [
         read_page(get(web, host, page)).canonical == get(web, other, original).url
         for host, page, other, original in copies(web, exact=False)
@@ -255,7 +257,7 @@ def test_some_near_copies_name_their_original_as_canonical(web: Web) -> None:
     assert 0.25 < sum(named) / len(named) < 0.75
 
 
-def test_pages_that_are_no_copies_all_differ(web: Web) -> None:
+def test_pages_that_are_no_copies_all_differ(web: SyntheticWeb) -> None:
     bodies = Counter(
         get(web, host, page).body for host, page in pages_of(web) if web.pages.shown(host, page) == (host, page)
     )
@@ -265,7 +267,7 @@ def test_pages_that_are_no_copies_all_differ(web: Web) -> None:
 # Seeds and forms of sending.
 
 
-def test_gzip_comes_only_where_host_and_visitor_both_want_it(web: Web) -> None:
+def test_gzip_comes_only_where_host_and_visitor_both_want_it(web: SyntheticWeb) -> None:
     for host in hosts_of(web)[:40]:
         plain = get(web, host, 0)
         asked = get(web, host, 0, accept_encoding="br, GZIP;q=0.5")
@@ -275,7 +277,7 @@ def test_gzip_comes_only_where_host_and_visitor_both_want_it(web: Web) -> None:
 
 
 @pytest.mark.parametrize("wish", ["gzip;q=0", "gzip; q=0.000, br", "identity", "br", "notgzip", ""])
-def test_gzip_does_not_come_to_who_does_not_want_it(web: Web, wish: str) -> None:
+def test_gzip_does_not_come_to_who_does_not_want_it(web: SyntheticWeb, wish: str) -> None:
     host = next(host for host in hosts_of(web) if host.gzip)
     assert get(web, host, 0, accept_encoding=wish).header("content-encoding") is None
 
@@ -283,17 +285,17 @@ def test_gzip_does_not_come_to_who_does_not_want_it(web: Web, wish: str) -> None
 def test_a_small_bound_on_what_is_kept_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Webs larger than the caches forget and work out again, and must come to the same."""
     plan = Plan(hosts=30, pages=600, rng_seed=6)
-    roomy = Web(plan)
+    roomy = SyntheticWeb(plan)
     expected = {(host.number, page): roomy.renderer.page(host, page, 0) for host, page in pages_of(roomy)}
-    for name in ("pages.ENTRIES_MAX", "links.BLOCKS_MAX", "render.STATIONERY_MAX", "plan.NEIGHBOURHOODS_MAX"):
+    for name in ("pages.ENTRIES_MAX", "outlines.BLOCKS_MAX", "renderer.TEMPLATES_MAX", "plan.NEIGHBOURHOODS_MAX"):
         monkeypatch.setattr(f"tarrafa.lab.web.{name}", 5)
-    narrow = Web(plan)
+    narrow = SyntheticWeb(plan)
     for host, page in reversed(list(pages_of(narrow))):
         assert narrow.renderer.page(host, page, 0) == expected[host.number, page]
 
 
 def test_a_web_of_one_host_and_one_page_is_a_web() -> None:
-    web = Web(Plan(hosts=1, pages=1, faults=frozenset(Fault)))
-    page = get(web, web.geography.host(0), 0)
+    web = SyntheticWeb(Plan(hosts=1, pages=1, faults=frozenset(Fault)))
+    page = get(web, web.hosts.host(0), 0)
     assert page.status == 200
     assert read_page(page).links

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tarrafa.errors import InputError
 from tarrafa.lab.web import PROFILES, Fault, Plan, parse_faults
 from tarrafa.lab.web.faults import NOTHING_ALLOWED, SILENT
-from tarrafa.lab.web.plan import HOSTS_MAX, PAGES_MAX, Geography, Host, power_law
+from tarrafa.lab.web.plan import HOSTS_MAX, PAGES_MAX, SyntheticHost, SyntheticHosts, power_law
 from tarrafa.urls import canonical, site
 
 hosts_and_pages = st.integers(1, 400).flatmap(lambda hosts: st.tuples(st.just(hosts), st.integers(hosts, 50 * hosts)))
 
 
-def hosts_of(geography: Geography) -> list[Host]:
-    return [geography.host(number) for number in range(geography.plan.hosts)]
+def hosts_of(hosts: SyntheticHosts) -> list[SyntheticHost]:
+    return [hosts.host(number) for number in range(hosts.plan.hosts)]
 
 
 # Sizes.
@@ -30,23 +30,23 @@ def hosts_of(geography: Geography) -> list[Host]:
 @example((400, 400), 1)
 def test_sizes_sum_exactly_to_the_pages_and_no_host_is_empty(size: tuple[int, int], seed: int) -> None:
     hosts, pages = size
-    sizes = Geography(Plan(hosts=hosts, pages=pages, rng_seed=seed)).sizes
+    sizes = SyntheticHosts(Plan(hosts=hosts, pages=pages, rng_seed=seed)).sizes
     assert len(sizes) == hosts
     assert sum(sizes) == pages
     assert min(sizes) >= 1
 
 
 def test_sizes_follow_a_power_law() -> None:
-    sizes = sorted(Geography(Plan(hosts=2_000, pages=100_000)).sizes, reverse=True)
+    sizes = sorted(SyntheticHosts(Plan(hosts=2_000, pages=100_000)).sizes, reverse=True)
     assert sizes[0] > 100 * statistics.median(sizes)
     assert sum(sizes[:200]) > 0.5 * sum(sizes)
     assert 3 < sizes[0] / sizes[4] < 5  # five to the power of 0.875 is 4.1
 
 
 def test_a_large_web_is_sized_without_being_made() -> None:
-    geography = Geography(Plan(hosts=20_000, pages=PAGES_MAX))
-    assert sum(geography.sizes) == PAGES_MAX
-    assert geography.host(19_999).address == "127.0.78.32"
+    hosts = SyntheticHosts(Plan(hosts=20_000, pages=PAGES_MAX))
+    assert sum(hosts.sizes) == PAGES_MAX
+    assert hosts.host(19_999).address == "127.0.78.32"
 
 
 def test_half_of_a_power_laws_draws_fall_into_the_first_eighth() -> None:
@@ -68,7 +68,7 @@ def test_impossible_sizes_are_refused_with_the_bound(hosts: int, pages: int) -> 
 
 
 def test_every_host_has_an_address_of_its_own_on_loopback() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=3_000, pages=3_000)))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=3_000, pages=3_000)))
     assert len({host.address for host in hosts}) == 3_000
     assert all(ipaddress.ip_address(host.address).is_loopback for host in hosts)
     assert hosts[0].address == "127.0.0.1"
@@ -77,12 +77,12 @@ def test_every_host_has_an_address_of_its_own_on_loopback() -> None:
 
 @pytest.mark.parametrize("names", [False, True])
 def test_a_host_is_found_by_what_its_links_say(names: bool) -> None:
-    geography = Geography(Plan(hosts=700, pages=700, names=names))
-    for host in hosts_of(geography):
-        assert geography.find(host.authority) is host
-        assert geography.find(host.name) is host
-        assert geography.find(host.name.upper()) is host
-        assert geography.resolve(host.name) == host.address
+    hosts = SyntheticHosts(Plan(hosts=700, pages=700, names=names))
+    for host in hosts_of(hosts):
+        assert hosts.find(host.authority) is host
+        assert hosts.find(host.name) is host
+        assert hosts.find(host.name.upper()) is host
+        assert hosts.resolve(host.name) == host.address
         assert canonical(f"{host.origin}/") == f"{host.origin}/"
 
 
@@ -107,20 +107,20 @@ def test_a_host_is_found_by_what_its_links_say(names: bool) -> None:
     ],
 )
 def test_nobody_is_found_where_nobody_is(authority: str) -> None:
-    geography = Geography(Plan(hosts=10, pages=10))
-    assert geography.find(authority) is None
-    assert geography.resolve(authority) is None
+    hosts = SyntheticHosts(Plan(hosts=10, pages=10))
+    assert hosts.find(authority) is None
+    assert hosts.resolve(authority) is None
 
 
 @given(st.text(max_size=40))
 def test_any_text_may_be_looked_up(authority: str) -> None:
-    geography = Geography(Plan(hosts=3, pages=3))
-    found = geography.find(authority)
+    hosts = SyntheticHosts(Plan(hosts=3, pages=3))
+    found = hosts.find(authority)
     assert found is None or authority.partition(":")[0].lower() in (found.address, found.name)
 
 
 def test_names_cannot_be_registered_and_are_all_different() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=2_000, pages=2_000, names=True)))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=2_000, pages=2_000, names=True)))
     assert len({host.name for host in hosts}) == 2_000
     for host in hosts:
         label = site(host.name).partition(".")[0]
@@ -129,7 +129,7 @@ def test_names_cannot_be_registered_and_are_all_different() -> None:
 
 
 def test_some_hosts_share_a_site_and_with_names_some_share_an_address() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=1_000, pages=1_000, names=True)))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=1_000, pages=1_000, names=True)))
     sites = Counter(site(host.name) for host in hosts)
     addresses = Counter(host.address for host in hosts)
     assert sum(count > 1 for count in sites.values()) >= 40
@@ -141,7 +141,7 @@ def test_some_hosts_share_a_site_and_with_names_some_share_an_address() -> None:
 
 
 def test_habits_of_hosts_have_the_shares_that_the_docs_say() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=3_000, pages=3_000)))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=3_000, pages=3_000)))
 
     def share(is_so: list[bool]) -> float:
         return sum(is_so) / len(hosts)
@@ -159,19 +159,19 @@ def test_habits_of_hosts_have_the_shares_that_the_docs_say() -> None:
 
 
 def test_neighbours_are_mostly_of_the_community_and_mostly_share_its_language_and_topic() -> None:
-    geography = Geography(Plan(hosts=600, pages=6_000))
-    near = [(host, other) for host in hosts_of(geography) for other in geography.neighbourhood(host)]
-    same = [host.number % geography.communities == other.number % geography.communities for host, other in near]
+    hosts = SyntheticHosts(Plan(hosts=600, pages=6_000))
+    near = [(host, other) for host in hosts_of(hosts) for other in hosts.neighbourhood(host)]
+    same = [host.number % hosts.communities == other.number % hosts.communities for host, other in near]
     assert 0.6 < sum(same) / len(near) < 0.75
     assert sum(host.language == other.language for host, other in near) / len(near) > 0.65
     assert sum(host.topic == other.topic for host, other in near) / len(near) > 0.4
 
 
 def test_well_known_hosts_are_neighbours_far_more_often() -> None:
-    geography = Geography(Plan(hosts=600, pages=6_000))
-    cited = Counter(other.number for host in hosts_of(geography) for other in geography.neighbourhood(host))
-    well_known = sum(cited[number] for number in geography.by_popularity[:30])
-    forgotten = sum(cited[number] for number in geography.by_popularity[-30:])
+    hosts = SyntheticHosts(Plan(hosts=600, pages=6_000))
+    cited = Counter(other.number for host in hosts_of(hosts) for other in hosts.neighbourhood(host))
+    well_known = sum(cited[number] for number in hosts.by_popularity[:30])
+    forgotten = sum(cited[number] for number in hosts.by_popularity[-30:])
     assert well_known > 3 * forgotten
 
 
@@ -204,16 +204,16 @@ def test_unknown_fault_is_named_with_the_nearest(text: str, hint: str) -> None:
 
 @given(st.integers(1, 300), st.sets(st.sampled_from(list(Fault))), st.integers(0, 99))
 @settings(max_examples=50)
-def test_every_chosen_fault_is_somewhere_and_the_first_host_has_none(hosts: int, faults: set[Fault], seed: int) -> None:
-    geography = Geography(Plan(hosts=hosts, pages=hosts, rng_seed=seed, faults=frozenset(faults)))
-    found = [host.faults for host in hosts_of(geography)]
+def test_every_chosen_fault_is_somewhere_and_the_first_host_has_none(count: int, faults: set[Fault], seed: int) -> None:
+    hosts = SyntheticHosts(Plan(hosts=count, pages=count, rng_seed=seed, faults=frozenset(faults)))
+    found = [host.faults for host in hosts_of(hosts)]
     assert found[0] == frozenset()
-    assume(hosts > 1)
+    assume(count > 1)
     assert frozenset().union(*found) == faults
 
 
 def test_each_fault_is_on_two_of_a_hundred_hosts_and_seldom_with_another() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=2_000, pages=2_000, faults=PROFILES["hostile"])))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=2_000, pages=2_000, faults=PROFILES["hostile"])))
     counts = Counter(fault for host in hosts for fault in host.faults)
     assert set(counts) == set(Fault)
     assert all(30 <= count <= 40 for count in counts.values())
@@ -221,7 +221,7 @@ def test_each_fault_is_on_two_of_a_hundred_hosts_and_seldom_with_another() -> No
 
 
 def test_hosts_of_the_plain_profile_have_no_faults_and_ask_for_no_delay() -> None:
-    hosts = hosts_of(Geography(Plan(hosts=500, pages=500)))
+    hosts = hosts_of(SyntheticHosts(Plan(hosts=500, pages=500)))
     assert not any(host.faults or host.crawl_delay_seconds for host in hosts)
 
 

@@ -3,10 +3,10 @@
 import pytest
 from protego import Protego
 
-from tarrafa.lab.web import Ask, Fault, Plan, Web, parse_faults
-from tarrafa.lab.web.answers import Manner
-from tarrafa.lab.web.plan import Host
-from tarrafa.lab.web.robots import HUGE_BYTES, Rule, allowed_by
+from tarrafa.lab.web import Fault, Plan, SyntheticWeb, WebRequest, parse_faults
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.robots import HUGE_BYTES, RobotsRule, allowed_by
+from tarrafa.lab.web.synthetic_web import SendMode
 from tarrafa.records import Failure, FailureKind, Page
 from webs import ROBOTS_MAX_BYTES, Rules, get, hosts_of
 
@@ -14,25 +14,25 @@ ROBOTS_FAULTS = parse_faults("usual,hang,reset")
 
 
 @pytest.fixture(scope="module")
-def plain() -> Web:
-    return Web(Plan(hosts=200, pages=3_000, rng_seed=2))
+def plain() -> SyntheticWeb:
+    return SyntheticWeb(Plan(hosts=200, pages=3_000, rng_seed=2))
 
 
 @pytest.fixture(scope="module")
-def faulty() -> Web:
+def faulty() -> SyntheticWeb:
     """Most hosts have one robots fault or another."""
-    return Web(Plan(hosts=13, pages=400, rng_seed=2, faults=ROBOTS_FAULTS))
+    return SyntheticWeb(Plan(hosts=13, pages=400, rng_seed=2, faults=ROBOTS_FAULTS))
 
 
-def robots_of(web: Web, host: Host) -> Page | Failure:
-    answer = web.answer(Ask(host, "/robots.txt"))
+def robots_of(web: SyntheticWeb, host: SyntheticHost) -> Page | Failure:
+    answer = web.answer(WebRequest(host, "/robots.txt"))
     url = f"{host.origin}/robots.txt"
-    if answer.manner in (Manner.RESET, Manner.HANG) and Fault.FLAKY not in host.faults:
+    if answer.send_mode in (SendMode.RESET, SendMode.HANG) and Fault.FLAKY not in host.faults:
         return Failure(url, FailureKind.RESET, "")
     return get(web, host, "/robots.txt")
 
 
-def paths_of(web: Web, host: Host) -> list[str]:
+def paths_of(web: SyntheticWeb, host: SyntheticHost) -> list[str]:
     others = [
         "/ir/p1",
         "/sitemap.xml",
@@ -46,7 +46,7 @@ def paths_of(web: Web, host: Host) -> list[str]:
     return others + [web.pages.entry(host, page).path for page in range(2 * host.size)]
 
 
-def assert_judges_agree(web: Web, host: Host) -> None:
+def assert_judges_agree(web: SyntheticWeb, host: SyntheticHost) -> None:
     rules = Rules(robots_of(web, host))
     for path in paths_of(web, host):
         for agent in ("tester", "BadBot/1.0 (+https://bad.example)", "badbot"):
@@ -54,19 +54,19 @@ def assert_judges_agree(web: Web, host: Host) -> None:
             assert rules.allow(host.origin + path, agent.partition("/")[0]) == judged, (host.origin, path, agent)
 
 
-def test_judge_agrees_with_protego_about_every_page_of_plain_hosts(plain: Web) -> None:
+def test_judge_agrees_with_protego_about_every_page_of_plain_hosts(plain: SyntheticWeb) -> None:
     for host in hosts_of(plain):
         assert_judges_agree(plain, host)
 
 
-def test_judge_agrees_with_protego_about_hosts_with_faults(faulty: Web) -> None:
+def test_judge_agrees_with_protego_about_hosts_with_faults(faulty: SyntheticWeb) -> None:
     seen = {fault for host in hosts_of(faulty) for fault in host.faults}
     assert seen == ROBOTS_FAULTS
     for host in hosts_of(faulty):
         assert_judges_agree(faulty, host)
 
 
-def test_rules_close_some_pages_open_a_part_of_them_and_leave_most_alone(plain: Web) -> None:
+def test_rules_close_some_pages_open_a_part_of_them_and_leave_most_alone(plain: SyntheticWeb) -> None:
     closed = opened = count = 0
     for host in hosts_of(plain):
         allow = [rule for rule in plain.robots.rules(host) if str(rule).startswith("Allow")]
@@ -79,7 +79,7 @@ def test_rules_close_some_pages_open_a_part_of_them_and_leave_most_alone(plain: 
     assert opened > 20
 
 
-def test_hosts_have_robots_txt_with_rules_with_a_sitemap_alone_or_not_at_all(plain: Web) -> None:
+def test_hosts_have_robots_txt_with_rules_with_a_sitemap_alone_or_not_at_all(plain: SyntheticWeb) -> None:
     by_status = {get(plain, host, "/robots.txt").status for host in hosts_of(plain)}
     assert by_status == {200, 404}
     for host in hosts_of(plain):
@@ -88,7 +88,7 @@ def test_hosts_have_robots_txt_with_rules_with_a_sitemap_alone_or_not_at_all(pla
         assert ("Disallow: /cgi-bin/" in text) == host.robots
 
 
-def test_a_file_without_rules_shuts_out_nobody_but_badbot(plain: Web) -> None:
+def test_a_file_without_rules_shuts_out_nobody_but_badbot(plain: SyntheticWeb) -> None:
     """Two User-agent lines without a rule between them are one group: then badbot's rule would hold for all."""
     host = next(host for host in hosts_of(plain) if host.sitemap and not host.robots)
     rules = Protego.parse(get(plain, host, "/robots.txt").body.decode())
@@ -96,17 +96,17 @@ def test_a_file_without_rules_shuts_out_nobody_but_badbot(plain: Web) -> None:
     assert not rules.can_fetch(f"{host.origin}/", "badbot")
 
 
-def test_where_there_is_no_robots_txt_all_is_open_even_to_badbot(plain: Web) -> None:
+def test_where_there_is_no_robots_txt_all_is_open_even_to_badbot(plain: SyntheticWeb) -> None:
     host = next(host for host in hosts_of(plain) if not host.robots_file)
     assert plain.robots.allows(host, "/cgi-bin/x", "badbot")
 
 
-def with_fault(web: Web, fault: Fault) -> Host:
+def with_fault(web: SyntheticWeb, fault: Fault) -> SyntheticHost:
     return next(host for host in hosts_of(web) if fault in host.faults)
 
 
 def test_forbidden_robots_txt_allows_everything() -> None:
-    web = Web(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_FORBIDDEN})))
+    web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_FORBIDDEN})))
     host = with_fault(web, Fault.ROBOTS_FORBIDDEN)
     assert get(web, host, "/robots.txt").status == 403
     assert all(web.robots.allows(host, path, "badbot") for path in paths_of(web, host))
@@ -114,7 +114,7 @@ def test_forbidden_robots_txt_allows_everything() -> None:
 
 @pytest.mark.parametrize("fault", [Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE, Fault.HANG, Fault.RESET])
 def test_robots_txt_that_cannot_be_had_allows_nothing_but_itself(fault: Fault) -> None:
-    web = Web(Plan(hosts=2, pages=100, faults=frozenset({fault})))
+    web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({fault})))
     host = with_fault(web, fault)
     assert not any(web.robots.allows(host, path) for path in paths_of(web, host))
     assert web.robots.allows(host, "/robots.txt")
@@ -123,17 +123,17 @@ def test_robots_txt_that_cannot_be_had_allows_nothing_but_itself(fault: Fault) -
 
 def test_robots_error_is_500_and_unreachable_is_a_reset() -> None:
     for fault in (Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE):
-        web = Web(Plan(hosts=2, pages=100, faults=frozenset({fault})))
-        answer = web.answer(Ask(with_fault(web, fault), "/robots.txt"))
-        front = web.answer(Ask(with_fault(web, fault), "/"))
-        assert (answer.status, answer.manner) == (
-            (500, Manner.PLAIN) if fault is Fault.ROBOTS_ERROR else (0, Manner.RESET)
+        web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({fault})))
+        answer = web.answer(WebRequest(with_fault(web, fault), "/robots.txt"))
+        front = web.answer(WebRequest(with_fault(web, fault), "/"))
+        assert (answer.status, answer.send_mode) == (
+            (500, SendMode.PLAIN) if fault is Fault.ROBOTS_ERROR else (0, SendMode.RESET)
         )
-        assert (front.status, front.manner) == (200, Manner.PLAIN)
+        assert (front.status, front.send_mode) == (200, SendMode.PLAIN)
 
 
 def test_huge_robots_txt_says_all_that_counts_in_its_first_500_kilobytes() -> None:
-    web = Web(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_HUGE})))
+    web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_HUGE})))
     host = with_fault(web, Fault.ROBOTS_HUGE)
     body = get(web, host, "/robots.txt").body
     assert len(body) > HUGE_BYTES
@@ -149,7 +149,7 @@ def test_huge_robots_txt_says_all_that_counts_in_its_first_500_kilobytes() -> No
 
 
 def test_broken_robots_txt_is_broken_and_still_says_its_rules() -> None:
-    web = Web(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_BROKEN})))
+    web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({Fault.ROBOTS_BROKEN})))
     host = with_fault(web, Fault.ROBOTS_BROKEN)
     body = get(web, host, "/robots.txt").body
     assert body.startswith(b"\xef\xbb\xbf")
@@ -161,14 +161,14 @@ def test_broken_robots_txt_is_broken_and_still_says_its_rules() -> None:
 
 
 def test_crawl_delay_is_said_and_meant() -> None:
-    web = Web(Plan(hosts=2, pages=100, faults=frozenset({Fault.CRAWL_DELAY})))
+    web = SyntheticWeb(Plan(hosts=2, pages=100, faults=frozenset({Fault.CRAWL_DELAY})))
     host = with_fault(web, Fault.CRAWL_DELAY)
     rules = Protego.parse(get(web, host, "/robots.txt").body.decode())
     assert rules.crawl_delay("tester") == host.crawl_delay_seconds
     assert host.crawl_delay_seconds in (1, 2, 3)
 
 
-def test_judge_does_not_care_how_a_letter_is_written(plain: Web) -> None:
+def test_judge_does_not_care_how_a_letter_is_written(plain: SyntheticWeb) -> None:
     """A request for /%63gi-bin/ asks for /cgi-bin/ all the same."""
     host = next(host for host in hosts_of(plain) if host.robots)
     assert not plain.robots.allows(host, "/%63gi-bin/x")
@@ -193,7 +193,7 @@ def test_judge_does_not_care_how_a_letter_is_written(plain: Web) -> None:
 )
 def test_longest_rule_wins_and_allow_wins_a_tie(path: str, allowed: bool) -> None:
     lines = [(False, "/a/b"), (True, "/a/b/c"), (False, "/*.gif$"), (False, "/tie"), (True, "/tie"), (False, "/*?sid=")]
-    rules = tuple(Rule(allow, pattern) for allow, pattern in lines)
+    rules = tuple(RobotsRule(allow, pattern) for allow, pattern in lines)
     text = "User-agent: *\n" + "\n".join(map(str, rules))
     assert allowed_by(rules, path) is allowed
     assert Protego.parse(text).can_fetch(f"http://h{path}", "tester") is allowed

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tarrafa.lab.web import Server, Web
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web import SyntheticServer, SyntheticWeb
+from tarrafa.lab.web.plan import SyntheticHost
 from webs import LOOPS, SERVED, Serve, Wire, body_of, get, hosts_of, serve_on, until
 
 
@@ -16,13 +16,13 @@ def serve(request: pytest.FixtureRequest) -> Serve:
     return serve_on(request.param)
 
 
-def chunked(web: Web, wanted: bool) -> Host:
+def chunked(web: SyntheticWeb, wanted: bool) -> SyntheticHost:
     return next(host for host in hosts_of(web) if host.chunked is wanted and host.size > 3)
 
 
 def test_connection_is_kept_for_further_requests(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(0)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(0)
         async with Wire.open(server) as wire:
             for _ in range(3):
                 wire.ask(host)
@@ -36,7 +36,7 @@ def test_connection_is_kept_for_further_requests(serve: Serve) -> None:
 
 
 def test_requests_sent_at_once_are_answered_in_their_order(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         host = max(hosts_of(server.web), key=lambda host: host.size)
         paths = [server.web.pages.entry(host, page).path for page in (3, 0, 5, 1, 2)]
         async with Wire.open(server) as wire:
@@ -49,8 +49,8 @@ def test_requests_sent_at_once_are_answered_in_their_order(serve: Serve) -> None
 
 
 def test_request_may_come_in_drops(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(0)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(0)
         async with Wire.open(server) as wire:
             for byte in f"GET / HTTP/1.1\r\nHost: {host.authority}\r\n\r\n".encode():
                 wire.send(bytes([byte]))
@@ -61,7 +61,7 @@ def test_request_may_come_in_drops(serve: Serve) -> None:
 
 
 def test_one_connection_may_ask_for_many_hosts(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
             for host in hosts_of(server.web):
                 wire.ask(host)
@@ -71,8 +71,8 @@ def test_one_connection_may_ask_for_many_hosts(serve: Serve) -> None:
 
 
 def test_every_address_of_loopback_answers(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        for host in (server.web.geography.host(1), server.web.geography.host(39)):
+    async def story(server: SyntheticServer) -> None:
+        for host in (server.web.hosts.host(1), server.web.hosts.host(39)):
             async with Wire.open(server, host) as wire:
                 wire.ask(host)
                 assert (await wire.answer()).status == 200
@@ -81,7 +81,7 @@ def test_every_address_of_loopback_answers(serve: Serve) -> None:
 
 
 def test_names_answer_where_the_resolver_says(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for host in hosts_of(server.web):
             async with Wire.open(server, host) as wire:
                 wire.ask(host)
@@ -91,8 +91,8 @@ def test_names_answer_where_the_resolver_says(serve: Serve) -> None:
 
 
 def test_old_version_without_host_header_is_answered_by_address_and_closed(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(4)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(4)
         async with Wire.open(server, host) as wire:
             wire.send(b"GET / HTTP/1.0\r\n\r\n")
             page = await wire.answer()
@@ -104,7 +104,7 @@ def test_old_version_without_host_header_is_answered_by_address_and_closed(serve
 
 
 def test_old_version_gets_no_chunks_and_is_kept_when_it_asks(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         host = chunked(server.web, True)
         async with Wire.open(server) as wire:
             for _ in range(2):
@@ -119,9 +119,9 @@ def test_old_version_gets_no_chunks_and_is_kept_when_it_asks(serve: Serve) -> No
 
 @pytest.mark.parametrize("value", ["close", "Close", "TE, close", "close ,TE"])
 def test_connection_is_closed_when_asked(serve: Serve, value: str) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
-            wire.ask(server.web.geography.host(0), "/", f"Connection: {value}")
+            wire.ask(server.web.hosts.host(0), "/", f"Connection: {value}")
             page = await wire.answer()
             assert (page.status, page.header("connection")) == (200, "close")
             assert await wire.is_at_end()
@@ -131,7 +131,7 @@ def test_connection_is_closed_when_asked(serve: Serve, value: str) -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_head_is_the_same_without_the_body(serve: Serve, is_chunked: bool) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         host = chunked(server.web, is_chunked)
         async with Wire.open(server) as wire:
             wire.ask(host, method="HEAD")
@@ -149,7 +149,7 @@ def test_head_is_the_same_without_the_body(serve: Serve, is_chunked: bool) -> No
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_bytes_are_the_same_in_chunks_and_in_gzip(serve: Serve, is_chunked: bool) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
             for host in [host for host in hosts_of(server.web) if host.chunked is is_chunked]:
                 for header in ("Accept-Encoding: gzip", "Accept-Encoding: identity"):
@@ -163,7 +163,7 @@ def test_bytes_are_the_same_in_chunks_and_in_gzip(serve: Serve, is_chunked: bool
 
 
 def test_not_modified_and_missing_pages_keep_the_connection(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         for host in (chunked(server.web, False), chunked(server.web, True)):
             async with Wire.open(server) as wire:
                 wire.ask(host)
@@ -183,8 +183,8 @@ def test_not_modified_and_missing_pages_keep_the_connection(serve: Serve) -> Non
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_other_methods_are_405_and_their_body_is_skipped(serve: Serve, method: str) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(0)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(0)
         body = b"GET /trap HTTP/1.1\r\nHost: x\r\n\r\n" * 2_000
         async with Wire.open(server) as wire:
             wire.ask(host, "/", f"Content-Length: {len(body)}", method=method)
@@ -200,9 +200,9 @@ def test_other_methods_are_405_and_their_body_is_skipped(serve: Serve, method: s
 
 
 def test_body_in_chunks_is_not_read_and_the_connection_is_closed(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
-            wire.ask(server.web.geography.host(0), "/", "Transfer-Encoding: chunked", method="POST")
+            wire.ask(server.web.hosts.host(0), "/", "Transfer-Encoding: chunked", method="POST")
             page = await wire.answer()
             assert (page.status, page.header("connection")) == (405, "close")
             assert await wire.is_at_end()
@@ -211,8 +211,8 @@ def test_body_in_chunks_is_not_read_and_the_connection_is_closed(serve: Serve) -
 
 
 def test_two_doors_bring_the_same_bytes(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        web = Web(server.web.plan)
+    async def story(server: SyntheticServer) -> None:
+        web = SyntheticWeb(server.web.plan)
         async with Wire.open(server) as wire:
             for host in hosts_of(web):
                 pages = [web.pages.entry(host, page).path for page in range(host.size + 2)]
@@ -228,9 +228,9 @@ def test_two_doors_bring_the_same_bytes(serve: Serve) -> None:
 
 
 def test_heads_are_written_in_ascii_with_date_and_server(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
-            wire.ask(server.web.geography.host(0))
+            wire.ask(server.web.hosts.host(0))
             head = await wire.reader.readuntil(b"\r\n\r\n")
             assert head.isascii()
             assert re.search(rb"^Date: Thu, 01 Jan 2026 00:00:00 GMT\r$", head, re.MULTILINE)

@@ -8,9 +8,9 @@ import pytest
 
 from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
-from tarrafa.lab.web import Fault, Habits, Plan, Server
-from tarrafa.lab.web.connection import Connection
-from tarrafa.lab.web.server import listen, open_server
+from tarrafa.lab.web import Fault, Plan, ServingOptions, SyntheticServer
+from tarrafa.lab.web.connections import ServerConnection
+from tarrafa.lab.web.web_server import listen, open_server
 from webs import LOOPS, SERVED, InstantClock, Serve, Wire, get, serve_on, until
 
 
@@ -24,15 +24,15 @@ def slow_web(hosts: int = 2) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("plan", "habits"), [(slow_web(), Habits()), (Plan(hosts=2, pages=60), Habits(latency_seconds=1))]
+    ("plan", "habits"), [(slow_web(), ServingOptions()), (Plan(hosts=2, pages=60), ServingOptions(latency_seconds=1))]
 )
 def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(
-    serve: Serve, plan: Plan, habits: Habits
+    serve: Serve, plan: Plan, habits: ServingOptions
 ) -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         async with Wire.open(server) as wire:
             wire.ask(host)
             wire.ask(host, "/robots.txt")
@@ -50,8 +50,8 @@ def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(
 def test_visitor_who_leaves_during_an_answer_is_forgotten(serve: Serve) -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         async with Wire.open(server) as wire:
             wire.ask(host)
             await until(lambda: server.journal.report(0)["requests"])
@@ -62,12 +62,12 @@ def test_visitor_who_leaves_during_an_answer_is_forgotten(serve: Serve) -> None:
             await until(lambda: server.journal.report(0)["requests"] == 2)
         assert server.journal.report(0)["overlapping"] == 0
 
-    serve(story, slow_web(), Habits(delay_seconds=1), clock)
+    serve(story, slow_web(), ServingOptions(delay_seconds=1), clock)
 
 
 def test_visitor_who_sends_without_waiting_fills_no_memory_and_gets_all_answers(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         async with Wire.open(server) as wire:
             for _ in range(1_500):
                 wire.ask(host, "/robots.txt")
@@ -81,8 +81,8 @@ def test_visitor_who_sends_without_waiting_fills_no_memory_and_gets_all_answers(
 def test_buffer_of_a_waiting_connection_has_a_bound(serve: Serve) -> None:
     clock = VirtualClock()
 
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(1)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(1)
         async with Wire.open(server) as wire:
             wire.ask(host)
             wire.send(b"x" * 8_000_000)
@@ -96,8 +96,8 @@ def test_buffer_of_a_waiting_connection_has_a_bound(serve: Serve) -> None:
 
 
 def test_visitor_who_asks_for_much_and_reads_nothing_fills_no_memory(serve: Serve) -> None:
-    async def story(server: Server) -> None:
-        host = server.web.geography.host(0)
+    async def story(server: SyntheticServer) -> None:
+        host = server.web.hosts.host(0)
         async with Wire.open(server) as wire:
             for _ in range(1_000):  # of twenty kilobytes each
                 wire.ask(host)
@@ -115,9 +115,9 @@ def test_visitor_who_asks_for_much_and_reads_nothing_fills_no_memory(serve: Serv
 
 
 def test_body_without_end_waits_for_a_visitor_who_does_not_read(serve: Serve) -> None:
-    async def story(server: Server) -> None:
+    async def story(server: SyntheticServer) -> None:
         async with Wire.open(server) as wire:
-            wire.ask(server.web.geography.host(1), "/fluxo/1")
+            wire.ask(server.web.hosts.host(1), "/fluxo/1")
             await until(lambda: server.connections)
             (connection,) = server.connections
             await until(lambda: not connection._can_write.is_set())
@@ -142,7 +142,7 @@ def test_visitor_from_another_network_is_sent_away() -> None:
             self.is_gone = True
 
     stranger = Stranger()
-    Connection(Server(SERVED)).connection_made(cast("Any", stranger))
+    ServerConnection(SyntheticServer(SERVED)).connection_made(cast("Any", stranger))
     assert stranger.is_gone
 
 

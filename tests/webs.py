@@ -20,9 +20,9 @@ import uvloop
 from protego import Protego
 
 from tarrafa.clock import Clock
-from tarrafa.lab.web import Ask, Habits, Plan, Server, Web, open_server
-from tarrafa.lab.web.plan import Host
-from tarrafa.lab.web.server import USUAL
+from tarrafa.lab.web import Plan, ServingOptions, SyntheticServer, SyntheticWeb, WebRequest, open_server
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.web_server import DEFAULT_SERVING
 from tarrafa.records import Failure, FailureKind, Page, Request
 from tarrafa.urls import Base, host_of
 
@@ -33,7 +33,7 @@ AGENT = "tester"
 
 SERVED = Plan(hosts=40, pages=400, rng_seed=21)
 LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
-Story = Callable[[Server], Awaitable[None]]
+Story = Callable[[SyntheticServer], Awaitable[None]]
 Serve = Callable[..., None]
 
 
@@ -54,21 +54,21 @@ class InstantClock:
         await asyncio.sleep(0)
 
 
-def hosts_of(web: Web) -> list[Host]:
-    return [web.geography.host(number) for number in range(web.plan.hosts)]
+def hosts_of(web: SyntheticWeb) -> list[SyntheticHost]:
+    return [web.hosts.host(number) for number in range(web.plan.hosts)]
 
 
-def pages_of(web: Web) -> Iterator[tuple[Host, int]]:
+def pages_of(web: SyntheticWeb) -> Iterator[tuple[SyntheticHost, int]]:
     """Every page that is there when the web begins."""
     return ((host, page) for host in hosts_of(web) for page in range(host.size))
 
 
-def get(web: Web, host: Host, path: str | int, now_ms: int = 0, **headers: str) -> Page:
+def get(web: SyntheticWeb, host: SyntheticHost, path: str | int, now_ms: int = 0, **headers: str) -> Page:
     """What stands at a path, or at the path of a page's number; `accept_encoding="gzip"` is a header."""
     if isinstance(path, int):
         path = web.pages.entry(host, path).path
     asked = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = web.resource(Ask(host, path, asked), now_ms)
+    answer = web.resource(WebRequest(host, path, asked), now_ms)
     sent = (("Content-Type", answer.type), *answer.headers)
     return Page(host.origin + path, answer.status, sent, answer.body, at=0.0)
 
@@ -293,7 +293,7 @@ class Wire:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, server: Server, host: Host | None = None) -> AsyncIterator["Wire"]:
+    async def open(cls, server: SyntheticServer, host: SyntheticHost | None = None) -> AsyncIterator["Wire"]:
         """To a host's address, else to the first one's."""
         address = host.address if host else "127.0.0.1"
         reader, writer = await asyncio.open_connection(address, server.web.plan.port)
@@ -307,7 +307,9 @@ class Wire:
     def send(self, data: bytes) -> None:
         self._writer.write(data)
 
-    def ask(self, host: Host, path: str = "/", *headers: str, method: str = "GET", version: str = "1.1") -> None:
+    def ask(
+        self, host: SyntheticHost, path: str = "/", *headers: str, method: str = "GET", version: str = "1.1"
+    ) -> None:
         fields = "".join(f"{header}\r\n" for header in (f"Host: {host.authority}", *headers))
         self.send(f"{method} {path} HTTP/{version}\r\n{fields}\r\n".encode())
 
@@ -354,7 +356,7 @@ async def until(is_so: Callable[[], object]) -> None:
 def run_story(
     story: Story,
     plan: Plan,
-    habits: Habits = USUAL,
+    habits: ServingOptions = DEFAULT_SERVING,
     clock: Clock | None = None,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> None:
@@ -375,7 +377,9 @@ def run_story(
 def serve_on(loop_factory: Callable[[], asyncio.AbstractEventLoop]) -> Serve:
     """Tells stories on such a loop."""
 
-    def run(story: Story, plan: Plan = SERVED, habits: Habits = USUAL, clock: Clock | None = None) -> None:
+    def run(
+        story: Story, plan: Plan = SERVED, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None
+    ) -> None:
         run_story(story, plan, habits, clock, loop_factory)
 
     return run

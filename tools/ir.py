@@ -18,10 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.collection.ranking import ranks_folder
 from tarrafa.errors import InputError, WorkError
+from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 DEPTH = 10  # results that count
 HOSTS_COUNT = 4
@@ -53,7 +53,7 @@ def quality_of(folder: Path) -> Quality:
         crawl = Path(name) / "crawl"
         with served(pages_of(collection.documents)) as hosts:
             crawled(hosts, crawl)
-        search = Search.open(crawl, Ranks.open(ranks_folder(crawl)))
+        search = Search.open(crawl, Ranks.open(CrawlPaths(crawl).ranks))
         scores = [
             ndcg(found(search, text), collection.gains[query])
             for query, text in collection.queries.items()
@@ -64,7 +64,7 @@ def quality_of(folder: Path) -> Quality:
 
 def found(search: Search, text: str) -> list[str]:
     """The documents that answer, by the last part of their URLs. All are wanted, from whatever site."""
-    return [hit.url.rpartition("/")[2] for hit in search.search(Request(text, top=DEPTH, per_site=0)).hits]
+    return [hit.url.rpartition("/")[2] for hit in search.search(SearchRequest(text, top=DEPTH, per_site=0)).hits]
 
 
 def ndcg(results: Sequence[str], gains: dict[str, int]) -> float:

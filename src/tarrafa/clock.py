@@ -27,18 +27,18 @@ class Clock(Protocol):
         """Seconds since some moment; never goes back. For durations and delays."""
         ...
 
-    def instant(self) -> Instant: ...
-
     async def sleep(self, seconds: float) -> None: ...
+
+
+def instant_of(clock: Clock) -> Instant:
+    """Return what time it is by both clocks."""
+    return Instant(clock.monotonic(), clock.now())
 
 
 class SystemClock:
     # The functions themselves: they are asked a dozen times for each page.
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
-
-    def instant(self) -> Instant:
-        return Instant(time.monotonic(), time.time())
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -58,9 +58,6 @@ class VirtualClock:
 
     def monotonic(self) -> float:
         return self._now
-
-    def instant(self) -> Instant:
-        return Instant(self._now, self._now)
 
     async def sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

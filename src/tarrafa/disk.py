@@ -1,4 +1,4 @@
-"""Files that are whole or not there, names that last, folders for one process, and errors of the disk in words."""
+"""Files replaced atomically, durable names, folders locked by one process, and disk errors with a clear message."""
 
 import contextlib
 import fcntl
@@ -7,24 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tarrafa.errors import HeldError, WorkError
+from tarrafa.errors import LockedError, WorkError
 
-# Ends the name of a file that is not whole yet. What bears it after a kill is rubbish.
+# Ends the name of a file that is not complete yet. After a kill, such files are garbage.
 UNFINISHED = ".unfinished"
+_LOCK = "held-by"
 
 
 @contextlib.contextmanager
-def translated(place: Path) -> Iterator[None]:
-    """What a disk refuses becomes an error of ours that says where and why."""
+def map_disk_errors(path: Path) -> Iterator[None]:
+    """Turn an `OSError` into a `WorkError` that names the path and the reason."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise WorkError(f"{place}: {reason}; nothing was damaged, go on when there is room and permission") from error
+        raise WorkError(f"{path}: {reason}; nothing was damaged, go on when there is room and permission") from error
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in the folder durable, as fsync makes contents."""
+    """Make the names in a folder durable, as fsync does for the contents of a file."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -33,32 +34,44 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which gets its name when it is complete and durable. A failure leaves nothing."""
+def atomic_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """Open a file for writing that replaces `path` when the block ends, and leaves `path` alone if it raises.
+
+    A reader sees the old contents or the new, never a part. With `sync` the new contents are durable as well.
+    """
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with unfinished.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         unfinished.replace(path)
-        sync_folder(path.parent)
+        if sync:
+            sync_folder(path.parent)
     except BaseException:
-        # A disk that refuses to write may refuse to remove too; the first error is the one to tell.
+        # A disk that refuses to write may refuse to remove as well; report the first error.
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise
 
 
+def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write `data` to `path` atomically: see `atomic_file`."""
+    with atomic_file(path, sync=sync) as file:
+        file.write(data)
+
+
 def remove_unfinished(folder: Path) -> None:
+    """Remove the files that a killed process left incomplete."""
     for path in folder.glob(f"*{UNFINISHED}"):
         path.unlink()
 
 
-def is_held(folder: Path) -> bool:
-    """Whether a process holds the folder now."""
+def is_locked(folder: Path) -> bool:
+    """Return True if a process has locked the folder."""
     try:
-        with (folder / "held-by").open() as file:
+        with (folder / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -67,18 +80,18 @@ def is_held(folder: Path) -> bool:
     return False
 
 
-class Hold:
-    """One process at a time: the second is refused and told who holds the folder. Ends with the process."""
+class FolderLock:
+    """Lock a folder for one process. A second process is refused and told which one has it; ends with the process."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / "held-by").open("a+")
+        self._file = (folder / _LOCK).open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.seek(0)
             holder = self._file.read().strip() or "another process"
             self._file.close()
-            raise HeldError(f"{folder} is in use by {holder}; stop that first, or use another folder") from None
+            raise LockedError(f"{folder} is in use by {holder}; stop that first, or use another folder") from None
         self._file.truncate(0)
         self._file.write(f"process {os.getpid()}\n")
         self._file.flush()
@@ -88,7 +101,7 @@ class Hold:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Of everything in it, as far as it is there while one looks."""
+    """Return the size of all files in a folder; files that vanish meanwhile count nothing."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

@@ -4,7 +4,7 @@
     ├── InputError            the user's input is wrong: exit code 2
     │   ├── ConfigurationError    a configuration file or flag: names file, key, line
     │   ├── ContactMissingError   a public host was to be visited without saying who visits
-    │   └── HeldError             another process works in the same folder
+    │   └── LockedError             another process works in the same folder
     └── WorkError             the input was right and the work failed all the same: exit code 1
         └── DamagedError          a file is not what was written to it
 
@@ -36,7 +36,7 @@ class WorkError(TarrafaError):
     """The work could not be finished: the port is taken, the disk is full, the host does not answer."""
 
 
-class HeldError(InputError):
+class LockedError(InputError):
     """Another process works in the folder; two would destroy each other's work."""
 
 

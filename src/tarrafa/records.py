@@ -88,8 +88,24 @@ class Failure(NamedTuple):
 
 
 class Transport(Protocol):
-    """Brings pages. The real one is `fetch.curl`; the made-up web brings the same records from memory."""
+    """Fetches pages and resolves names. `fetch.curl` does it over sockets, `lab.web.memory` from memory."""
+
+    @property
+    def request_headers(self) -> Headers:
+        """Headers that every request carries."""
+        ...
 
     async def fetch(self, request: Request) -> Page | Failure:
-        """Never raises for what a host does; one request at a time is what a call is."""
+        """Make one request, following no redirect. Never raise for what a host does."""
+        ...
+
+    async def resolve(self, name: str) -> tuple[str, ...] | Failure:
+        """Return the addresses of a host's name, the best first; none if only a proxy knows them.
+
+        A failure has the name in place of a URL.
+        """
+        ...
+
+    def close(self) -> None:
+        """End every request that is still running."""
         ...

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tarrafa.agent import (
     Agent,
+    Checkpoints,
     CrawlFolder,
-    HostBook,
-    HostMemory,
-    Keeper,
-    Limits,
-    Manners,
-    Parts,
-    Progress,
-    Reading,
-    Robots,
-    Rounds,
-    Supply,
+    CrawlLimits,
+    FileHostJournal,
+    HostDatabase,
+    HostTable,
+    Ingest,
+    PageReader,
+    Policies,
+    RunLimits,
+    Store,
+    make_brain,
 )
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
@@ -27,9 +27,8 @@ from tarrafa.extract import Options
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
 from tarrafa.keep import Habits as ArchiveHabits
 from tarrafa.keep import open_archive
-from tarrafa.obey import RobotsStore, product_token
+from tarrafa.obey import product_token
 from tarrafa.schedule import (
-    UrlBounds,
     ConstantDelay,
     DelayPolicy,
     Delays,
@@ -40,6 +39,7 @@ from tarrafa.schedule import (
     RetryPolicy,
     Scope,
     TenTimesDelay,
+    UrlBounds,
     Workbench,
     rule_of,
 )
@@ -61,34 +61,32 @@ def agent(
     configuration: Configuration,
     folder: CrawlFolder,
     seeds: tuple[str, ...],
-    limits: Limits,
-    report: Callable[[Progress], None],
+    limits: RunLimits,
     resolver: Resolver | None = None,
 ) -> Agent:
-    """A crawl in its folder, new or gone on with. `seeds` are all that it ever had."""
+    """Return an agent for a crawl in its folder, new or continued. `seeds` are all that the crawl ever had."""
     clock = SystemClock()
-    brings = transport(configuration, resolver)
-    reading = Reading(
+    web = transport(configuration, resolver)
+    policies = Policies(
         scope(configuration, seeds),
-        _order(configuration),
-        _options(configuration),
-        configuration.fetch.body_limit_bytes,
+        order(configuration),
+        crawl_limits(configuration, limits),
+        product_token(configuration.crawl.user_agent),
     )
-    keeper = Keeper(folder)
+    store = Store(folder)
     try:
-        archive = open_archive(folder.archive, keeper.checkpoint.end, clock, _archive_habits(configuration))
-        robots = Robots(RobotsStore(folder.robots, _token(configuration)))
-        memory = HostMemory(HostBook(folder.hosts), keeper.checkpoint.totals["hosts"])
-        supply = Supply()
-        rounds = Rounds(folder, keeper, archive, supply, memory, clock, configuration.keep.checkpoint_seconds)
+        archive = open_archive(folder.archive, store.checkpoint.end, clock, _archive_settings(configuration))
+        journal = FileHostJournal(folder.host_journal)
+        hosts = HostTable(HostDatabase(folder.hosts), journal, store.checkpoint.totals["hosts"])
     except BaseException:
-        keeper.close()
+        store.close()
         raise
-    bench = workbench(configuration, clock, is_restarted=keeper.checkpoint.number > 0)
-    parts = Parts(
-        bench, brings, robots, reading, archive, rounds, supply, memory, clock, manners(configuration, limits)
-    )
-    return Agent(folder, parts, keeper, limits, report)
+    is_restarted = store.checkpoint.number > 0
+    brain = make_brain(hosts, workbench(configuration, clock, is_restarted=is_restarted), policies)
+    checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
+    reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes)
+    ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock)
+    return Agent(brain, web, archive, ingest, checkpoints, clock, limits)
 
 
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
@@ -116,14 +114,14 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
         suspensions_limit=section.suspensions,
         first_seconds=section.back_off_seconds,
         ceiling_seconds=section.back_off_ceiling_seconds,
-        first_suspension_seconds=section.first_suspension_seconds,
+        first_suspension_seconds=section.suspension_seconds,
     )
-    delays = Delays(_policy(section), section.address_delay_seconds)
+    delays = Delays(delay_policy(section), section.address_delay_seconds)
     restarted_at = clock.monotonic() if is_restarted else None
     return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
 
 
-def _policy(section: Politeness) -> DelayPolicy:
+def delay_policy(section: Politeness) -> DelayPolicy:
     if section.policy == "ten-times":
         return TenTimesDelay(section.floor_seconds, section.ceiling_seconds)
     if section.policy == "density":
@@ -131,10 +129,10 @@ def _policy(section: Politeness) -> DelayPolicy:
     return ConstantDelay(section.delay_seconds)
 
 
-def manners(configuration: Configuration, limits: Limits) -> Manners:
+def crawl_limits(configuration: Configuration, limits: RunLimits) -> CrawlLimits:
     names = [name.strip().lower() for name in configuration.politeness.own_hosts.split(",")]
     section = configuration.crawl
-    return Manners(
+    return CrawlLimits(
         in_flight=section.in_flight,
         hosts=limits.hosts,
         host_pages=section.host_pages,
@@ -144,19 +142,15 @@ def manners(configuration: Configuration, limits: Limits) -> Manners:
     )
 
 
-def _order(configuration: Configuration) -> Order:
+def order(configuration: Configuration) -> Order:
     return Fifo() if configuration.crawl.order == "fifo" else Level()
 
 
 def _options(configuration: Configuration) -> Options:
-    return Options(images=configuration.extract.images, robots_name=_token(configuration))
+    return Options(images=configuration.extract.images, robots_name=product_token(configuration.crawl.user_agent))
 
 
-def _token(configuration: Configuration) -> str:
-    return product_token(configuration.crawl.user_agent)
-
-
-def _archive_habits(configuration: Configuration) -> ArchiveHabits:
+def _archive_settings(configuration: Configuration) -> ArchiveHabits:
     info = (
         ("http-header-user-agent", configuration.crawl.user_agent),
         ("robots", "RFC 9309"),

@@ -2,10 +2,10 @@
 
 In: seeds, and a folder. Out: the folder, with archive, documents, links and repository. The life of a URL here:
 
-1. A seed, or a link of a page, is judged by the scope (`discovery`) and added to `unsaved`: all that was found since the
-   last checkpoint.
-2. A checkpoint (`checkpoints`, `store`) makes all of it durable in one step: pages, documents, links, what changed about
-   hosts (`host_table`, `host_database`), and a batch of URLs (`url_batches`).
+1. A seed, or a link of a page, is judged by the scope (`discovery`) and added to `unsaved`: all that was found since
+   the last checkpoint.
+2. A checkpoint (`checkpoints`, `store`) makes all of it durable in one step: pages, documents, links, what changed
+   about hosts (`host_table`, `host_database`), and a batch of URLs (`url_batches`).
 3. A cycle of the repository verifies the batches and schedules what is fresh. The `frontier` takes as many URLs into
    memory as the workbench can use soon.
 4. The workbench names the next visit. `visits` requests robots.txt first if it is not known (`robots_cache`), ends what
@@ -28,7 +28,7 @@ Not done here: choosing between agents (there is one), visiting pages again, ind
 
 from tarrafa.agent.brain import Brain, Policies, make_brain
 from tarrafa.agent.checkpoints import Checkpoints
-from tarrafa.agent.folder import AGENT, CrawlFolder
+from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.frontier import CrawlLimits
 from tarrafa.agent.host_database import Checkpoint, FileHostJournal, HostDatabase, checkpoint_of, host_in
 from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable
@@ -41,7 +41,6 @@ from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals
 
 __all__ = [
-    "AGENT",
     "Agent",
     "Brain",
     "Checkpoint",

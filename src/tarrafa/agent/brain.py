@@ -32,9 +32,7 @@ class Policies(NamedTuple):
     robots_token: str  # our name in robots.txt
 
 
-def make_brain(
-    hosts: HostTable, workbench: Workbench, policies: Policies, buffer_limit: int = BUFFER_LIMIT
-) -> Brain:
+def make_brain(hosts: HostTable, workbench: Workbench, policies: Policies, buffer_limit: int = BUFFER_LIMIT) -> Brain:
     scope, order, limits, token = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, limits, buffer_limit)

@@ -7,7 +7,7 @@ beside the visits, in a thread of their own, one at a time.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -17,8 +17,8 @@ from tarrafa.agent.ingest import check_whole
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals, Unsaved
 from tarrafa.clock import Clock
-from tarrafa.keep import Archive
-from tarrafa.verify import Counts, Scheduled
+from tarrafa.keep import Archive, StoredPage
+from tarrafa.verify import RepositoryCounts, Scheduled
 
 T = TypeVar("T")
 
@@ -36,9 +36,7 @@ DISK_SECONDS = 10.0  # between two measurements of the folder's size
 
 
 class Checkpoints:
-    def __init__(
-        self, store: Store, archive: Archive, hosts: HostTable, clock: Clock, every_seconds: float
-    ) -> None:
+    def __init__(self, store: Store, archive: Archive, hosts: HostTable, clock: Clock, every_seconds: float) -> None:
         self._store = store
         self._archive = archive
         self._hosts = hosts
@@ -69,10 +67,10 @@ class Checkpoints:
     @property
     def totals(self) -> Totals:
         """The totals, with all that is unsaved."""
-        return Totals(self._totals + self.unsaved.counts + self._hosts.unsaved_counts)
+        return self._totals.plus(self.unsaved.counts, self._hosts.unsaved_counts)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         """The counts of the repository as of its last cycle."""
         return self._store.counts
 
@@ -84,6 +82,10 @@ class Checkpoints:
     def has_news(self) -> bool:
         """True if there is anything that the repository does not know."""
         return bool(self.unsaved) or self._hosts.has_changes or not self._store.is_settled
+
+    def unsaved_pages(self) -> Iterator[StoredPage]:
+        """Yield the pages in the archive after the last checkpoint, as a killed process leaves them."""
+        return self._store.pages_after_checkpoint(self._archive.end)
 
     def is_due(self, now: float, *, is_short: bool, is_buffered: bool) -> bool:
         """Return True if a checkpoint should begin. If visits run short, a cycle may find new ones."""
@@ -167,7 +169,7 @@ class Checkpoints:
         check_whole(self.unsaved)
         unsaved, self.unsaved = self.unsaved, Unsaved()
         changes, journal_files = self._hosts.take_changes()
-        self._totals = Totals(self._totals + unsaved.counts + changes.counts)
+        self._totals = self._totals.plus(unsaved.counts, changes.counts)
         end, make_durable = self._archive.begin_sync()
         await self._in_thread(lambda: self._store.save(unsaved, changes, end, make_durable))
         self._hosts.saved(journal_files)
@@ -179,10 +181,12 @@ class Checkpoints:
         self._finished += unverified
         return scheduled
 
-    async def all_blocks(self) -> AsyncIterator[list[Scheduled]]:
-        """Yield what each block schedules. Only while no batch waits: else ended URLs would be scheduled again."""
-        for block in self._store.blocks():
-            yield await self._in_thread(partial(self._store.scheduled, [block]))
+    def blocks(self) -> list[int]:
+        return self._store.blocks()
+
+    async def scheduled_of(self, block: int) -> list[Scheduled]:
+        """Return what a block schedules. Only while no batch waits: else ended URLs would be scheduled again."""
+        return await self._in_thread(partial(self._store.scheduled, [block]))
 
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason, as of the last checkpoint."""

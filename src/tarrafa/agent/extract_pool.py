@@ -96,9 +96,9 @@ class ExtractPool:
             if self._process is None:
                 self._process = await asyncio.to_thread(_start)
             try:
-                work = asyncio.get_running_loop().run_in_executor(self._process, extract_apart, page, body, self._options)
+                run = asyncio.get_running_loop().run_in_executor
                 async with asyncio.timeout(TIMEOUT_SECONDS):
-                    return await work
+                    return await run(self._process, extract_apart, page, body, self._options)
             except TimeoutError:
                 self.close()
                 break

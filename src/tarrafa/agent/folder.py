@@ -1,4 +1,4 @@
-"""Where everything of a crawl stands on the disk."""
+"""The folder of a crawl: held by one process, with seeds, configuration and status."""
 
 import contextlib
 import json
@@ -6,69 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import Hold, disk_bytes, is_held, translated
+from tarrafa.disk import FolderLock, disk_bytes, is_locked, map_disk_errors
 from tarrafa.errors import InputError
-from tarrafa.keep import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER
+from tarrafa.layout import CrawlPaths
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.texts import quoted
 
-AGENT = "00"
 
-
-class CrawlFolder:
-    __slots__ = ("root",)
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    @property
-    def configuration(self) -> Path:
-        return self.root / "tarrafa.toml"
-
-    @property
-    def seeds(self) -> Path:
-        return self.root / "seeds.txt"
-
-    @property
-    def agent(self) -> Path:
-        return self.root / "agents" / AGENT
-
-    @property
-    def repository(self) -> Path:
-        return self.agent / "repository"
-
-    @property
-    def batches(self) -> Path:
-        return self.agent / "batches"
-
-    @property
-    def hosts(self) -> Path:
-        return self.agent / "hosts" / "hosts.sqlite"
-
-    @property
-    def robots(self) -> Path:
-        return self.agent / "hosts" / "robots.sqlite"
-
-    @property
-    def pauses(self) -> Path:
-        return self.agent / "hosts" / "pauses"
-
-    @property
-    def archive(self) -> Path:
-        return self.agent / ARCHIVE_FOLDER
-
-    @property
-    def documents(self) -> Path:
-        return self.agent / DOCUMENTS_FOLDER
-
-    @property
-    def links(self) -> Path:
-        return self.agent / LINKS_FOLDER
-
-    @property
-    def status(self) -> Path:
-        return self.agent / "status.json"
-
+class CrawlFolder(CrawlPaths):
     def exists(self) -> bool:
         return self.hosts.is_file()
 
@@ -79,19 +24,19 @@ class CrawlFolder:
     def disk_bytes(self) -> int:
         return disk_bytes(self.root)
 
-    def is_held(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether a process works here."""
-        return is_held(self.agent)
+        return is_locked(self.agent)
 
-    def hold(self) -> Hold:
+    def hold(self) -> FolderLock:
         """For this process alone, until it is released."""
-        with translated(self.root):
+        with map_disk_errors(self.root):
             self.agent.mkdir(parents=True, exist_ok=True)
-            return Hold(self.agent)
+            return FolderLock(self.agent)
 
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
         """All seeds that the crawl ever had, these included."""
-        with translated(self.root):
+        with map_disk_errors(self.root):
             known = read_seeds(
                 str(self.seeds), self.seeds.read_text(errors="replace").splitlines() if self.seeds.exists() else ()
             )
@@ -102,15 +47,15 @@ class CrawlFolder:
 
     def keep_configuration(self, text: str) -> None:
         """What the crawl is made with, for when it goes on."""
-        with translated(self.root):
+        with map_disk_errors(self.root):
             self._replace(self.configuration, text)
 
     def write_status(self, status: dict[str, Any]) -> None:
-        with translated(self.root):
+        with map_disk_errors(self.root):
             self._replace(self.status, json.dumps(status))
 
     def read_status(self) -> dict[str, Any]:
-        with translated(self.root):
+        with map_disk_errors(self.root):
             text = self.status.read_text() if self.status.exists() else ""
         # It is not synced, so a loss of power may leave nothing of it.
         with contextlib.suppress(ValueError):

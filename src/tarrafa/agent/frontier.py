@@ -88,7 +88,7 @@ class CountRefused(NamedTuple):
     """Count URLs that are not visited."""
 
     reason: str
-    count: int
+    urls_count: int
 
 
 class OfferSitemaps(NamedTuple):
@@ -223,7 +223,8 @@ class Frontier:
             self._hosts.welcome(host)
         if host.status == HostStatus.SUSPENDED and self._wait_seconds(host, at):
             self.urls.add(name, urls[:1], hints[:1])
-            self.hold_back(name, host.until)
+            if not self._workbench.is_suspended(name):
+                self.hold_back(name, host.until)
             return False
         has_new = self.urls.add(name, urls, hints) > 0
         if has_new and name not in self._held:

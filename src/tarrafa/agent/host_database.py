@@ -26,6 +26,7 @@ from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer
 
 FORMAT = 5
 _REMEDY = "restore it from a copy"
+_NO_CHANGES = HostChanges()
 
 
 class Checkpoint(NamedTuple):
@@ -70,14 +71,14 @@ class HostDatabase:
         except (ValueError, TypeError, zlib.error) as error:
             raise DamagedError(f"{self._path}: the robots.txt of {host} is damaged ({error}); {_REMEDY}") from error
 
-    def commit(self, checkpoint: Checkpoint, changes: HostChanges) -> None:
+    def commit(self, checkpoint: Checkpoint, changes: HostChanges = _NO_CHANGES) -> None:
         number, end, totals = checkpoint
         with self._database.transaction():
             self._database.write_many(_PUT_HOST, [record_values(record) for record in changes.records])
             self._database.write_many(_PUT_ROBOTS, [_row(answer) for answer in changes.robots])
             self._database.write(_COMMIT, (number, *end, json.dumps(totals)))
 
-    def statuses(self) -> dict[str, dict[str, int]]:
+    def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason."""
         found: dict[str, dict[str, int]] = {}
         for status, reason, count in self._database.rows(_STATUSES):

@@ -9,11 +9,12 @@ A host's record can be exported whole and imported by another owner.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from tarrafa.lru import LruCache
@@ -72,7 +73,7 @@ class HostChanges(NamedTuple):
 
     records: Sequence[HostRecord] = ()
     robots: Sequence[RobotsAnswer] = ()
-    counts: Counter[str] = Counter()  # `hosts` met, hosts `given up`
+    counts: Mapping[str, int] = MappingProxyType({})  # `hosts` met, hosts `given up`
 
     def __bool__(self) -> bool:
         return bool(self.records or self.robots or self.counts)

@@ -15,7 +15,7 @@ from tarrafa.agent.outcomes import outcome_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.visits import Visits
-from tarrafa.clock import Clock
+from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.keep import Archive, DocumentRow, Kept, Packed
 from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives
@@ -101,7 +101,7 @@ class Ingest:
 
     def _finish(self, arrivals: Sequence[Arrival]) -> None:
         """End the visits and store the pages that will not be fetched again. Runs without yielding."""
-        at = self._clock.instant()
+        at = instant_of(self._clock)
         final = [each for each in arrivals if self._visits.page_fetched(each.visit, each.decoded.page, at)]
         parsed = iter(self._reader.parse([each.decoded for each in final if each.parsed is None]))
         unsaved = self._owner.unsaved

@@ -5,7 +5,7 @@ It decides nothing about URLs or hosts. What it holds, tasks and timers, can be 
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import NamedTuple
 
 from tarrafa.agent.brain import Brain
@@ -14,10 +14,10 @@ from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, P
 from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
-from tarrafa.clock import Clock
+from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
-from tarrafa.keep import Archive, Kept, Place, StoredPage
+from tarrafa.keep import Archive, Kept, Place
 from tarrafa.obey import LONG_BYTES, ROBOTS_MAX_BYTES, read_ahead
 from tarrafa.records import Failure, Page, Transport
 from tarrafa.verify import Scheduled
@@ -33,8 +33,6 @@ class RunLimits(NamedTuple):
     pages: int | None = None  # of the whole crawl
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
-
-
 
 
 class Agent:
@@ -74,11 +72,9 @@ class Agent:
             self._ending = Ending.STOPPED
         self._woken.set()
 
-    async def run(
-        self, seeds: Sequence[str], stored: Iterable[StoredPage], report: Callable[[Progress], None]
-    ) -> Progress:
-        """Crawl to the end. `stored` are the pages in the archive after the last checkpoint."""
-        await self._recover(seeds, stored)
+    async def run(self, seeds: Sequence[str], report: Callable[[Progress], None]) -> Progress:
+        """Crawl to the end; `report` is called about once a second."""
+        await self._recover(seeds)
         while self._ending is Ending.RUNNING or self._visits.in_flight:
             is_short = self._step(report)
             if is_short and self._is_exhausted() and not await self._search_blocks():
@@ -89,10 +85,10 @@ class Agent:
         await self._checkpoints.finish()
         return self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
 
-    async def _recover(self, seeds: Sequence[str], stored: Iterable[StoredPage]) -> None:
-        """Collect the stored pages again, offer the seeds, and bring the repository up to both."""
-        for each in stored:
-            await self._ingest.recover(each.page, Kept(each.place, each.digest), each.fields)
+    async def _recover(self, seeds: Sequence[str]) -> None:
+        """Collect the pages again that a kill left unsaved, offer the seeds, and bring the repository up to both."""
+        for stored in self._checkpoints.unsaved_pages():
+            await self._ingest.recover(stored.page, Kept(stored.place, stored.digest), stored.fields)
         self._hosts.recover()
         for url in seeds:
             self._discovery.offer(self._checkpoints.unsaved, url, 0)
@@ -102,7 +98,7 @@ class Agent:
     def _step(self, report: Callable[[Progress], None]) -> bool:
         """Begin visits and a checkpoint if one is due; return True if visits run short."""
         self._raise_error()
-        at = self._clock.instant()
+        at = instant_of(self._clock)
         self._check_limits(at.monotonic)
         is_short = self._visits.step(at, self._room())
         self._carry_out()
@@ -135,14 +131,13 @@ class Agent:
     def _is_exhausted(self) -> bool:
         checkpoints = self._checkpoints
         is_saved = not checkpoints.is_running and not checkpoints.has_news
-        return is_saved and self._visits.is_exhausted(self._clock.instant())
+        return is_saved and self._visits.is_exhausted(instant_of(self._clock))
 
     async def _search_blocks(self) -> bool:
         """Return True if another block of the repository has something to visit."""
-        async with contextlib.aclosing(self._checkpoints.all_blocks()) as blocks:
-            async for scheduled in blocks:
-                if await self._take(scheduled):
-                    return True
+        for block in self._checkpoints.blocks():
+            if await self._take(await self._checkpoints.scheduled_of(block)):
+                return True
         return False
 
     async def _take(self, scheduled: list[Scheduled]) -> bool:
@@ -150,7 +145,7 @@ class Agent:
         self._frontier.urls.finish(self._checkpoints.take_finished())
         has_new = False
         for number, each in enumerate(scheduled, 1):
-            has_new |= self._frontier.scheduled(each, self._clock.instant())
+            has_new |= self._frontier.scheduled(each, instant_of(self._clock))
             if number % _TAKE_COUNT == 0:
                 await asyncio.sleep(0)
         self._carry_out()
@@ -158,7 +153,7 @@ class Agent:
 
     async def _pause(self, is_short: bool) -> None:
         """Wait until something has ended, or something is due."""
-        at = self._clock.instant()
+        at = instant_of(self._clock)
         times = [
             self._reported_at + REPORT_SECONDS,
             self._checkpoints.wake_at(is_short=is_short, is_buffered=bool(len(self._frontier.urls))),
@@ -215,7 +210,7 @@ class Agent:
 
     async def _resolve(self, resolve: Resolve) -> None:
         found = await self._transport.resolve(resolve.name)
-        self._visits.resolved(resolve.host, found, self._clock.instant())
+        self._visits.resolved(resolve.host, found, instant_of(self._clock))
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
@@ -223,9 +218,9 @@ class Agent:
         got = await self._transport.fetch(request)
         if purpose is Purpose.ROBOTS:
             got = await self._decoded_robots(got)
-            self._visits.robots_fetched(visit, got, self._clock.instant())
+            self._visits.robots_fetched(visit, got, instant_of(self._clock))
         elif isinstance(got, Failure):
-            self._visits.page_failed(visit, got, self._clock.instant())
+            self._visits.page_failed(visit, got, instant_of(self._clock))
         else:
             await self._ingest.add(visit, got, Annotations(depth, self._robots.usage(visit.host, visit.url)))
         self._carry_out()

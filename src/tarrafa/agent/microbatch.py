@@ -1,6 +1,7 @@
-"""Process items in micro-batches: run each stage over the whole batch before the next, which keeps code and data in cache.
+"""Micro-batches: run each stage over the whole batch before the next, which keeps code and data in cache.
 
-Items that arrive in one turn of the event loop form a batch. A batch is small, so that other callbacks do not wait long.
+Items that arrive in one turn of the event loop form a batch. A batch is small, so that other callbacks wait only
+briefly.
 """
 
 import asyncio

@@ -6,18 +6,18 @@
    of the last of them, so a kill between the cycle and the removal of the files changes nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.host_database import Checkpoint, HostDatabase
 from tarrafa.agent.host_table import HostChanges
-from tarrafa.agent.unsaved import Totals, Unsaved
+from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
 from tarrafa.errors import DamagedError
-from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, join_segments
-from tarrafa.verify import Bounds, Counts, Repository, Scheduled, Veuniq
+from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, StoredPage, join_segments, whole_pages
+from tarrafa.verify import Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
 
-_DEFAULT_BOUNDS = Bounds()
+_DEFAULT_BOUNDS = RepositoryBounds()
 _JOIN_EVERY = 8  # checkpoints
 # URLs read from one block at a time, roughly; and from one of its hosts.
 _SUPPLY_URLS = 200_000
@@ -31,7 +31,7 @@ def _nothing() -> None:
 class Store:
     """Used by one thread at a time."""
 
-    def __init__(self, folder: CrawlFolder, bounds: Bounds = _DEFAULT_BOUNDS) -> None:
+    def __init__(self, folder: CrawlFolder, bounds: RepositoryBounds = _DEFAULT_BOUNDS) -> None:
         self._folder = folder
         self._repository = Veuniq(folder.repository, bounds=bounds)
         try:
@@ -70,12 +70,16 @@ class Store:
         batch = batch_of(number, unsaved)
         self._batches.write(batch)
         self.pending_count += count_urls(batch)
-        checkpoint = Checkpoint(number, end, Totals(self.checkpoint.totals + unsaved.counts + changes.counts))
+        checkpoint = Checkpoint(number, end, self.checkpoint.totals.plus(unsaved.counts, changes.counts))
         self._hosts.commit(checkpoint, changes)
         self.checkpoint = checkpoint
         if number % _JOIN_EVERY == 0:
             join_segments(self._folder.documents, DOCUMENTS, number)
             join_segments(self._folder.links, LINKS, number)
+
+    def pages_after_checkpoint(self, end: Place) -> Iterator[StoredPage]:
+        """Yield the pages of the archive between the last checkpoint and `end`."""
+        return whole_pages(self._folder.archive, end, self.checkpoint.end)
 
     def verify(self) -> list[Scheduled]:
         """Run a cycle over all batches that are saved; return what the verified block schedules."""
@@ -102,7 +106,7 @@ class Store:
 
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason."""
-        return self._hosts.statuses()
+        return self._hosts.host_statuses()
 
     def disk_bytes(self) -> int:
         return self._folder.disk_bytes()
@@ -112,7 +116,7 @@ class Store:
         self._repository.close()
 
 
-def scheduled_urls(repository: Repository, counts: Counts, blocks: list[int]) -> list[Scheduled]:
+def scheduled_urls(repository: Repository, counts: RepositoryCounts, blocks: list[int]) -> list[Scheduled]:
     """Return the scheduled URLs of some blocks, with fewer of each host the more hosts there are."""
     hosts_count = max(1, counts.hosts // max(1, counts.blocks))
     per_host = min(max(_SUPPLY_URLS // hosts_count, _SUPPLY_HOST_MIN), _SUPPLY_HOST_MAX)

@@ -1,6 +1,7 @@
 """What was found since the last checkpoint."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tarrafa.extract import Links
@@ -12,6 +13,12 @@ FoundUrls = dict[str, list[int]]
 
 class Totals(Counter[str]):
     """Counts since a crawl began: `pages`, `bytes`, `hosts`, and by kind: `outcome fetched`, `refusal outside`, …"""
+
+    def plus(self, *others: Mapping[str, int]) -> "Totals":
+        total = Totals(self)
+        for each in others:
+            total.update(each)
+        return total
 
     def named(self, kind: str) -> dict[str, int]:
         """Return the counts of one kind, by what follows its name."""

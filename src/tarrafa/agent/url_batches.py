@@ -120,8 +120,8 @@ def _packed(table: pa.Table) -> bytes:
 
 
 def _table(schema: pa.Schema, rows: Collected | Extracted) -> pa.Table:
-    urls, *columns = rows
-    return pa.Table.from_arrays([urls, *map(as_column, columns)], schema=schema)
+    columns = [as_column(column) for column in rows[1:]]
+    return pa.Table.from_arrays([rows.urls, *columns], schema=schema)
 
 
 def _joined(schema: pa.Schema, parts: list[pa.Table]) -> pa.Table:

@@ -13,7 +13,7 @@ import typer
 import uvloop
 
 from tarrafa import wiring
-from tarrafa.agent import Agent, CrawlFolder, Ending, Limits, Progress
+from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.frame import configured, option, switch
 from tarrafa.cli.live import Live, summary
 from tarrafa.configuration import Configuration, require_contact, to_toml
@@ -80,7 +80,7 @@ def command(
     folder = CrawlFolder(directory)
     configuration = configured(context, flags, folder.configuration if folder.configuration.is_file() else None)
     given = _seeds(seed or [], seeds or [])
-    limits = Limits(pages, hosts, None if time is None else parse_duration(time))
+    limits = RunLimits(pages, hosts, None if time is None else parse_duration(time))
     with _beside(directory, port) if serve else nullcontext() as beside:
         progress = crawl(configuration, folder, given, limits, as_json, beside.begin if beside else _nothing)
         typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
@@ -122,7 +122,7 @@ def crawl(
     configuration: Configuration,
     folder: CrawlFolder,
     given: Seeds,
-    limits: Limits,
+    limits: RunLimits,
     is_quiet: bool,
     begun: Callable[[], None] = _nothing,
 ) -> Progress:
@@ -144,7 +144,7 @@ def _crawl_held(
     configuration: Configuration,
     folder: CrawlFolder,
     given: Seeds,
-    limits: Limits,
+    limits: RunLimits,
     live: Live,
     begun: Callable[[], None],
 ) -> Progress:
@@ -159,7 +159,7 @@ def _crawl_held(
         live.show(progress)
 
     async def run() -> Progress:
-        return await _run(wiring.agent(configuration, folder, seeds.urls, limits, report), seeds.urls)
+        return await _run(wiring.agent(configuration, folder, seeds.urls, limits), seeds.urls, report)
 
     with live:
         progress = uvloop.run(run())
@@ -167,7 +167,7 @@ def _crawl_held(
     return progress
 
 
-async def _run(agent: Agent, seeds: tuple[str, ...]) -> Progress:
+async def _run(agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress], None]) -> Progress:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     asked = 0
 
@@ -182,7 +182,7 @@ async def _run(agent: Agent, seeds: tuple[str, ...]) -> Progress:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     try:
-        return await agent.run(seeds)
+        return await agent.run(seeds, report)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

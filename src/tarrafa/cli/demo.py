@@ -13,7 +13,7 @@ from urllib.parse import quote
 import typer
 
 from tarrafa import wiring
-from tarrafa.agent import CrawlFolder, Limits, checkpoint_of
+from tarrafa.agent import CrawlFolder, RunLimits, checkpoint_of
 from tarrafa.cli.crawl import crawl
 from tarrafa.cli.frame import configured, option, show_json, switch
 from tarrafa.cli.live import summary
@@ -23,9 +23,9 @@ from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
 from tarrafa.keep import DOCUMENTS, batches
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 from tarrafa.schedule import Seeds
-from tarrafa.search import Request, Search
+from tarrafa.search import Search, SearchRequest
 
 _SHOWN = 3  # results of each search
 
@@ -56,12 +56,12 @@ def command(
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
     configuration = configured(context, {**web, **own})
     synthetic_web(configuration)  # what is wrong with it is told before anything is started
-    with tempfile.TemporaryDirectory() as scratch, served_apart(*_options(configuration)) as url:
+    with tempfile.TemporaryDirectory() as scratch, served_in_process(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
         if not as_json:
             section = configuration.web
             typer.echo(f"a made-up web of {section.hosts:,} hosts and {section.pages:,} pages answers at {url}")
-        progress = crawl(configuration, folder, Seeds((url,)), Limits(), is_quiet=as_json)
+        progress = crawl(configuration, folder, Seeds((url,)), RunLimits(), is_quiet=as_json)
         judged = _judged(url, folder)
         if not as_json:
             typer.echo(summary(progress, directory))
@@ -81,7 +81,7 @@ def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
     first, second = _words_of_a_title(folder)
     found = []
     for text in (f"{first} {second}", f"+{first} +{second}", f'"{first} {second}"'):
-        request = Request(text, top=_SHOWN)
+        request = SearchRequest(text, top=_SHOWN)
         results = search.search(request)
         found.append({"query": text, "count": results.count, "best": [hit.url for hit in results.hits]})
         if not is_quiet:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tarrafa.cli.frame import configured, console, show_json, switch
 from tarrafa.errors import InputError
-from tarrafa.lab.experiment import Costs, table
+from tarrafa.lab.experiment import ModelCosts, table
 from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
 
 EXAMPLES = [
@@ -52,7 +52,7 @@ def cost_model(
     out.print(f"{sum(cell.agree for cell in cells) * 2} of {len(cells) * 2} cells as printed in the paper")
 
 
-def _table(cells: list[Costs]) -> Table:
+def _table(cells: list[ModelCosts]) -> Table:
     found = Table("n (Gb)", "N", box=None, pad_edge=False, title="Overhead α, DRUM and VEUNIQ", title_justify="left")
     for memory in MEMORIES:
         found.add_column(f"{memory // GIBI} GB: DRUM", justify="right")
@@ -90,8 +90,8 @@ def uniqueness(
 ) -> None:
     """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
     from tarrafa.lab.experiment import papers, plots
-    from tarrafa.lab.experiment.engines import chosen
-    from tarrafa.lab.experiment.uniqueness import Settings, grow
+    from tarrafa.lab.experiment.engine_choice import chosen
+    from tarrafa.lab.experiment.uniqueness import GrowthSettings, grow
     from tarrafa.memory import keep_freed_memory
 
     configured(context, {})
@@ -99,7 +99,7 @@ def uniqueness(
     names = chosen(engines)
     if out is not None:
         plots.check_installed()
-    settings = Settings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)
+    settings = GrowthSettings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)
     with _place(folder) as place:
         rows = grow(names, known, Path(place), settings, _tell)
         found = papers.marks([row for row in rows if row.engine in names])
@@ -154,7 +154,7 @@ def parameters(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure what the size of blocks, of batches and the ratio of runs do to the cost of VEUNIQ."""
-    from tarrafa.lab.experiment.parameters import study
+    from tarrafa.lab.experiment.parameter_study import study
 
     configured(context, {})
     if known < _KNOWN_STUDIED_MIN:

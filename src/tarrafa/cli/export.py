@@ -48,7 +48,7 @@ def _export(
     with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
         task = progress.add_task(out.name)
         count = work(
-            [Snapshot(folder.agent, number, end)],
+            [Snapshot(folder, number, end)],
             lambda done, total: progress.update(task, completed=done, total=total),
         )
     if as_json:

@@ -87,7 +87,7 @@ def _table(progress: Progress) -> "Group":
         (
             "hosts",
             f"{progress.hosts:,} met, {progress.ready:,} ready, {progress.waiting:,} waiting, "
-            f"{progress.in_flight:,} in flight, {progress.set_aside:,} set aside, {progress.given_up:,} given up",
+            f"{progress.in_flight:,} in flight, {progress.suspended:,} suspended, {progress.given_up:,} given up",
         ),
         ("outcomes", _counted(progress.outcomes)),
         ("refused", _counted(progress.refusals)),
@@ -117,9 +117,9 @@ def summary(progress: Progress, directory: Path | None) -> str:
         f"not followed: {_counted(progress.refusals)}",
     ]
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
-    for standing, reasons in progress.standings.items():
+    for standing, reasons in progress.host_statuses.items():
         lines.append(f"hosts {standing}: {_counted(reasons)}")
-    if "private" in progress.standings.get("given up", {}):
+    if "private" in progress.host_statuses.get("given up", {}):
         lines.append("hosts in private networks are not visited; if they are your own, give --allow-private")
     ending = _ENDINGS.get(progress.ending, "running")
     size = rough_size(progress.disk_bytes)

@@ -61,7 +61,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
     known = look_up(folder.repository, url)
     if known is not None and known.status is not None and reason_of(known.status):
         raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
-    with Finder(folder.agent).documents(checkpoint_of(folder.hosts).number) as stretches:
+    with Finder(folder).documents(checkpoint_of(folder.hosts).number) as stretches:
         document = newest_document(stretches, url)
     if document is None:
         raise WorkError(f"{url} {_absence(folder, known)}")
@@ -69,7 +69,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
 
 
 def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
-    with Finder(folder.agent).links(checkpoint_of(folder.hosts).number) as stretches:
+    with Finder(folder).links(checkpoint_of(folder.hosts).number) as stretches:
         return newest_links(stretches, url)[1]
 
 
@@ -78,7 +78,7 @@ def _absence(folder: CrawlFolder, known: Known | None) -> str:
         return "is unknown here; no page that was read leads to it, or it is outside of the scope"
     host = host_in(folder.hosts, host_of(known.url))
     told = "is known and was not visited yet"
-    return f"{told}: its host is {host.standing}, because of {host.reason}" if host and host.standing else told
+    return f"{told}: its host is {host.status}, because of {host.reason}" if host and host.status else told
 
 
 def _show(stored: StoredPage, document: dict[str, Any], as_json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.disk import translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.errors import InputError
 from tarrafa.report import Section, html_page, make_report, sections_of
 from tarrafa.texts import quoted
@@ -37,7 +37,7 @@ def command(
     report = make_report(folder, configuration.crawl.in_flight)
     if out is not None:
         page = html_page(directory.resolve().name, time.time(), sections_of(report))
-        with translated(out), whole_file(out) as file:
+        with map_disk_errors(out), atomic_file(out) as file:
             file.write(page.encode())
     if as_json:
         show_json(report.told())

@@ -9,9 +9,8 @@ import typer
 from rich.text import Text
 
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
-from tarrafa.collection.ranking import ranks_folder
 from tarrafa.rank import Ranks
-from tarrafa.search import TOP_MAX, Hit, Request, Results, Search
+from tarrafa.search import TOP_MAX, Hit, Results, Search, SearchRequest
 from tarrafa.texts import printable
 
 EXAMPLES = [
@@ -42,10 +41,10 @@ def command(
     A query that begins with a minus stands after two of them: tarrafa search --dir crawl -- '-word other'.
     """
     folder, _ = crawl_of(context, directory)
-    request = Request(
+    request = SearchRequest(
         query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, semantic=semantic, explain=explain
     )
-    results = Search.open(folder.root, Ranks.open(ranks_folder(folder.root))).search(request)
+    results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
     if as_json:
         show_json(_told(results))
     else:
@@ -58,7 +57,7 @@ def _told(results: Results) -> dict[str, Any]:
     return told
 
 
-def show(results: Results, request: Request) -> None:
+def show(results: Results, request: SearchRequest) -> None:
     """As a person reads them."""
     out = console()
     first = (request.page - 1) * request.top

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tarrafa.agent import Ending, HostBook, Progress
+from tarrafa.agent import Ending, HostDatabase, Progress
 from tarrafa.cli.frame import crawl_of, show_json, switch
 from tarrafa.cli.live import line, summary
 
@@ -22,11 +22,11 @@ def command(
 ) -> None:
     """Show how a crawl stands: what it reported last, and what is saved."""
     folder, _ = crawl_of(context, directory)
-    book = HostBook(folder.hosts)
-    saved, standings = book.checkpoint(), book.standings()
+    book = HostDatabase(folder.hosts)
+    saved, host_statuses = book.checkpoint(), book.host_statuses()
     book.close()
-    is_running = folder.is_held()
-    told = {**folder.read_status(), "standings": standings}
+    is_running = folder.is_locked()
+    told = {**folder.read_status(), "host_statuses": host_statuses}
     ending = Ending(told.get("ending", Ending.RUNNING))
     if ending is Ending.RUNNING and not is_running:
         # It was killed, so what it reported last may be older than what it saved.

@@ -9,7 +9,7 @@ import uvloop
 
 from tarrafa.cli.frame import configured, option, switch
 from tarrafa.configuration import Configuration
-from tarrafa.lab.web import Habits, Plan, Server, parse_faults, run_server
+from tarrafa.lab.web import Plan, ServingOptions, SyntheticServer, parse_faults, run_server
 from tarrafa.units import parse_duration
 from tarrafa.wiring import read_text
 
@@ -61,13 +61,13 @@ def command(
         typer.echo(_closing(report))
 
 
-def _announce(server: Server) -> None:
+def _announce(server: SyntheticServer) -> None:
     plan = server.web.plan
     typer.echo(f"a web of {plan.hosts:,} hosts and {plan.pages:,} pages answers at {server.web.front}")
     typer.echo(f"its truth is at {server.web.front}__truth, what was asked at {server.web.front}__log; Ctrl-C ends it")
 
 
-def _announce_json(server: Server) -> None:
+def _announce_json(server: SyntheticServer) -> None:
     plan: dict[str, Any] = asdict(server.web.plan)
     _echo_json({"url": server.web.front, **plan, "faults": sorted(server.web.plan.faults)})
 
@@ -89,7 +89,7 @@ def _closing(report: dict[str, Any]) -> str:
     )
 
 
-def synthetic_web(configuration: Configuration) -> tuple[Plan, Habits]:
+def synthetic_web(configuration: Configuration) -> tuple[Plan, ServingOptions]:
     """Return the synthetic web that the configuration describes, and how to serve it."""
     section = configuration.web
     plan = Plan(
@@ -100,4 +100,4 @@ def synthetic_web(configuration: Configuration) -> tuple[Plan, Habits]:
         names=section.names,
         faults=read_text(configuration, "web.faults", parse_faults),
     )
-    return plan, Habits(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)
+    return plan, ServingOptions(section.speed, section.delay_seconds, section.log_size, section.latency_seconds)

@@ -7,7 +7,6 @@ documents and written into the index again. Killed on the way, what was committe
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER
+from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.added import rows_added
+from tarrafa.layout import CrawlPaths
 from tarrafa.rank import U64, Ranks, fingerprints_of
 from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
 from tarrafa.urls import fingerprint
@@ -37,10 +37,10 @@ def name_of(ranks: Ranks) -> str:
     return f"{ranks.generation}-{fingerprint(made_of):016x}"
 
 
-def last_rows(agent: Path, checkpoint: int, rows_count: int) -> Last:
+def last_rows(agent: CrawlPaths, checkpoint: int, rows_count: int) -> Last:
     """Of the first `rows_count` rows of documents."""
     keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
-    for batch in rows_added(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
+    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
         keys.append(fingerprints_of(batch.column("url")))
         kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (LEFT_OUTCOMES, (ADDED_OUTCOME,))]))
     every, (is_left, is_added) = np.concatenate(keys)[:rows_count], np.concatenate(kinds, axis=1)[:, :rows_count]
@@ -55,10 +55,12 @@ def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
     return found
 
 
-def rows_numbered(agent: Path, checkpoint: int, rows: I64, batch_rows: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
+def rows_numbered(
+    agent: CrawlPaths, checkpoint: int, rows: I64, batch_rows: int
+) -> Iterator[tuple[pa.RecordBatch, I64]]:
     """Rows of documents by their numbers, which are sorted; so many at a time, with their numbers."""
     start = int(rows[0]) if len(rows) else 0
-    for batch in rows_added(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
+    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
         first, end = np.searchsorted(rows, (start, start + batch.num_rows)).tolist()
         for some in range(first, end, batch_rows):
             wanted = rows[some : min(some + batch_rows, end)]

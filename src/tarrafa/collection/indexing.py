@@ -21,15 +21,15 @@ import pyarrow as pa
 from tarrafa.agent import checkpoint_of
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.collection.anchoring import last_rows, name_of, rows_numbered
-from tarrafa.collection.ranking import ranks_folder, ranks_stamp
-from tarrafa.disk import is_held
+from tarrafa.collection.ranking import ranks_stamp
+from tarrafa.disk import is_locked
 from tarrafa.errors import InputError
-from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, count_rows
+from tarrafa.keep import DOCUMENTS, count_rows
 from tarrafa.keep.added import rows_added
+from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.rank import Ranks
-from tarrafa.search import COLUMNS, Writer
+from tarrafa.search import COLUMNS, IndexWriter
 
-INDEX_FOLDER = "index"
 COMMIT_ROWS = 150_000
 COMMIT_SECONDS = 10.0  # of a long run, so that the first pages are found before the last are read
 _COMMIT_MAX_SECONDS = 120.0  # later in it: each commit leaves a part of the index, and parts must be joined
@@ -59,7 +59,7 @@ class Indexing:
         # Replaced when there are newer ones.
         self._ranks: Ranks | None = None
         self._ranks_stamp: int | None = None
-        self._writers: dict[Path, Writer] = {}
+        self._writers: dict[CrawlPaths, IndexWriter] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> "Indexing":
@@ -72,29 +72,29 @@ class Indexing:
         """Index everything that the crawl has committed, or as much of it as there is time for."""
         began, rows_count = time.monotonic(), 0
         self._look_at_ranks()
-        for agent in agents(self._root):
+        for agent in agents_of(self._root):
             rows_count += self._catch_up(agent, self._writer(agent), told, stop)
         return Indexed(rows_count, time.monotonic() - began)
 
     def _look_at_ranks(self) -> None:
         stamp = ranks_stamp(self._root)
         if stamp != self._ranks_stamp:
-            self._ranks = Ranks.open(ranks_folder(self._root))
+            self._ranks = Ranks.open(CrawlPaths(self._root).ranks)
             self._ranks_stamp = stamp
 
-    def _writer(self, agent: Path) -> Writer:
+    def _writer(self, agent: CrawlPaths) -> IndexWriter:
         if agent not in self._writers:
-            writer = Writer(agent / INDEX_FOLDER, is_new=self._is_new, clock=self._clock)
+            writer = IndexWriter(agent.index, is_new=self._is_new, clock=self._clock)
             self._stack.callback(writer.close)
             self._writers[agent] = writer
         return self._writers[agent]
 
-    def _catch_up(self, agent: Path, writer: Writer, told: Told, stop: Event) -> int:
-        start, checkpoint = writer.rows_count, checkpoint_of(agent / "hosts" / "hosts.sqlite").number
-        total = count_rows(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint)
+    def _catch_up(self, agent: CrawlPaths, writer: IndexWriter, told: Told, stop: Event) -> int:
+        start, checkpoint = writer.rows_count, checkpoint_of(agent.hosts).number
+        total = count_rows(agent.documents, DOCUMENTS, checkpoint)
         if start > total:
             known = f"knows {start:,} rows, and the crawl has {total:,}: it is of another crawl, or of a newer copy"
-            raise InputError(f"{agent / INDEX_FOLDER} {known}; make it anew with tarrafa index --rebuild")
+            raise InputError(f"{agent.index} {known}; make it anew with tarrafa index --rebuild")
         commits = _Commits(writer, is_due=writer.remove_unavailable() or not start)
         self._follow_ranks(agent, checkpoint, writer, commits, stop)
         for batch in _batches(agent, checkpoint, start):
@@ -106,7 +106,9 @@ class Indexing:
         commits.finish()
         return writer.rows_count - start
 
-    def _follow_ranks(self, agent: Path, checkpoint: int, writer: Writer, commits: "_Commits", stop: Event) -> None:
+    def _follow_ranks(
+        self, agent: CrawlPaths, checkpoint: int, writer: IndexWriter, commits: "_Commits", stop: Event
+    ) -> None:
         """The rows taken so far get the anchors of these ranks, and those that come too."""
         writer.anchors = None if self._ranks is None else self._ranks.anchors
         name = "" if self._ranks is None else name_of(self._ranks)
@@ -126,7 +128,7 @@ class Indexing:
 class _Commits:
     """Of a long run, one now and then, so that the first pages are found before the last are read; one at the end."""
 
-    def __init__(self, writer: Writer, is_due: bool) -> None:
+    def __init__(self, writer: IndexWriter, is_due: bool) -> None:
         self._writer = writer
         self.is_due = is_due  # whether there is anything to commit
         self._rows_count, self._committed_at = 0, time.monotonic()
@@ -151,19 +153,14 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
     rows_count, seconds = 0, 0.0
     while True:
         # Asked before the rows are read: what the crawl saves last is there when it lets go.
-        is_running = any(is_held(agent) for agent in agents(root))
+        is_running = any(is_locked(agent.agent) for agent in agents_of(root))
         done = indexing.catch_up(told, stop)
         rows_count, seconds = rows_count + done.rows, seconds + done.seconds
         if not is_running or stop.wait(LOOK_SECONDS):
             return Indexed(rows_count, seconds)
 
 
-def agents(root: Path) -> list[Path]:
-    """Folders of the agents that have begun."""
-    return [path.parents[1] for path in sorted(root.glob("agents/*/hosts/hosts.sqlite"))]
-
-
-def _batches(agent: Path, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:
-    for batch in rows_added(agent / DOCUMENTS_FOLDER, DOCUMENTS, checkpoint, COLUMNS, start):
+def _batches(agent: CrawlPaths, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:
+    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start):
         for first in range(0, batch.num_rows, _BATCH_ROWS):
             yield batch.slice(first, _BATCH_ROWS)

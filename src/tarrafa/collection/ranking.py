@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,31 +16,31 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.agent import CrawlFolder, checkpoint_of
-from tarrafa.disk import Hold, translated
-from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, LINKS, LINKS_FOLDER, count_rows
+from tarrafa.disk import FolderLock, map_disk_errors
+from tarrafa.keep import DOCUMENTS, LINKS, count_rows
 from tarrafa.keep.added import rows_added
 from tarrafa.keep.segments import Layout
+from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.obey import is_nofollow
 from tarrafa.rank import (
     DOCUMENT_COLUMNS,
     LINK_COLUMNS,
     PART_ROWS,
     U64,
+    AgentRows,
     DocumentRows,
-    Kind,
+    GraphParts,
     LinkRows,
-    Parts,
     Ranks,
-    Settings,
-    Taken,
+    RankSettings,
+    RowKind,
     compute,
     fingerprints_of,
     write_generation,
 )
 from tarrafa.rank.generation import MANIFEST
 
-RANKS_FOLDER = "ranks"
-_DEFAULT_SETTINGS = Settings()
+_DEFAULT_SETTINGS = RankSettings()
 # Rows that become a part keep their texts in memory until then; those of a usual crawl take half of that.
 _GATHERED_BYTES = 200_000_000
 
@@ -47,9 +48,13 @@ _GATHERED_BYTES = 200_000_000
 Told = Callable[[str, int, int], None]
 
 
+def _link_rows() -> LinkRows:
+    return LinkRows(is_nofollow)
+
+
 class _Source(NamedTuple):
-    kind: Kind
-    folder: str
+    kind: RowKind
+    folder: Callable[[CrawlPaths], Path]
     layout: Layout
     columns: tuple[str, ...]
     repeating: tuple[str, ...]
@@ -57,8 +62,8 @@ class _Source(NamedTuple):
 
 
 _SOURCES = (
-    _Source(Kind.DOCUMENTS, DOCUMENTS_FOLDER, DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",), DocumentRows),
-    _Source(Kind.LINKS, LINKS_FOLDER, LINKS, LINK_COLUMNS, ("source", "rel", "kind"), lambda: LinkRows(is_nofollow)),
+    _Source(RowKind.DOCUMENTS, attrgetter("documents"), DOCUMENTS, DOCUMENT_COLUMNS, ("outcome",), DocumentRows),
+    _Source(RowKind.LINKS, attrgetter("links"), LINKS, LINK_COLUMNS, ("source", "rel", "kind"), _link_rows),
 )
 
 
@@ -70,35 +75,30 @@ class Best(NamedTuple):
     facts: dict[str, Any]
 
 
-def ranks_folder(root: Path) -> Path:
-    return root / RANKS_FOLDER
-
-
 def ranks_stamp(root: Path) -> int | None:
     """Changes when ranks are made anew; None while there are none. To open them takes longer."""
     try:
-        return (ranks_folder(root) / MANIFEST).stat().st_mtime_ns
+        return (CrawlPaths(root).ranks / MANIFEST).stat().st_mtime_ns
     except OSError:
         return None
 
 
-def present(root: Path) -> dict[str, Taken]:
+def present(root: Path) -> dict[str, AgentRows]:
     """What each agent of a crawl has saved by now: counted, not read."""
-    found: dict[str, Taken] = {}
-    for agent in sorted((root / "agents").iterdir()) if (root / "agents").is_dir() else ():
-        if (agent / "hosts" / "hosts.sqlite").is_file():
-            checkpoint = checkpoint_of(agent / "hosts" / "hosts.sqlite").number
-            rows = [count_rows(agent / source.folder, source.layout, checkpoint) for source in _SOURCES]
-            found[agent.name] = Taken(checkpoint, *rows)
+    found: dict[str, AgentRows] = {}
+    for agent in agents_of(root):
+        checkpoint = checkpoint_of(agent.hosts).number
+        rows = [count_rows(source.folder(agent), source.layout, checkpoint) for source in _SOURCES]
+        found[agent.agent_name] = AgentRows(checkpoint, *rows)
     return found
 
 
-def is_behind(root: Path, settings: Settings = _DEFAULT_SETTINGS) -> bool:
+def is_behind(root: Path, settings: RankSettings = _DEFAULT_SETTINGS) -> bool:
     """Whether there is anything that the ranks do not know. Links are not read."""
-    return _is_behind(Ranks.open(ranks_folder(root)), present(root), settings)
+    return _is_behind(Ranks.open(CrawlPaths(root).ranks), present(root), settings)
 
 
-def _is_behind(ranks: Ranks | None, now: dict[str, Taken], settings: Settings) -> bool:
+def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSettings) -> bool:
     if ranks is None or ranks.settings != asdict(settings):
         return True
     return {agent: taken[1:] for agent, taken in ranks.taken.items()} != {
@@ -106,15 +106,15 @@ def _is_behind(ranks: Ranks | None, now: dict[str, Taken], settings: Settings) -
     }
 
 
-def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_SETTINGS) -> Ranks:
+def update_ranks(folder: CrawlFolder, told: Told, settings: RankSettings = _DEFAULT_SETTINGS) -> Ranks:
     """The ranks of all that the crawl has saved; made anew if anything was added."""
-    place = ranks_folder(folder.root)
+    place = folder.ranks
     with _held(place):
         now = present(folder.root)
         ranks = Ranks.open(place)
         if ranks is not None and not _is_behind(ranks, now, settings):
             return ranks
-        parts = Parts(place)
+        parts = GraphParts(place)
         taken = _take(folder.root, parts, now, told)
         # What the threads that read have freed, this one could not use: it goes back to the system.
         pa.default_memory_pool().release_unused()
@@ -129,16 +129,16 @@ def update_ranks(folder: CrawlFolder, told: Told, settings: Settings = _DEFAULT_
 
 @contextmanager
 def _held(place: Path) -> Iterator[None]:
-    with translated(place):
+    with map_disk_errors(place):
         place.mkdir(parents=True, exist_ok=True)
-        hold = Hold(place)
+        hold = FolderLock(place)
     try:
         yield
     finally:
         hold.release()
 
 
-def _take(root: Path, parts: Parts, now: dict[str, Taken], told: Told) -> dict[str, Taken]:
+def _take(root: Path, parts: GraphParts, now: dict[str, AgentRows], told: Told) -> dict[str, AgentRows]:
     """Everything that was added becomes parts."""
     for agent in parts.agents():
         if agent not in now or _is_older(parts, agent, now[agent]):
@@ -146,41 +146,41 @@ def _take(root: Path, parts: Parts, now: dict[str, Taken], told: Told) -> dict[s
     total = sum(taken.documents + taken.links for taken in now.values())
     for agent, taken in now.items():
         for source in _SOURCES:
-            for _ in _parts_added(root / "agents" / agent, parts, source, taken.checkpoint):
-                told("reading", sum(parts.rows(each, kind) for each in now for kind in Kind), total)
+            for _ in _parts_added(CrawlPaths(root, agent), parts, source, taken.checkpoint):
+                told("reading", sum(parts.rows(each, kind) for each in now for kind in RowKind), total)
     return {
-        agent: Taken(taken.checkpoint, parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+        agent: AgentRows(taken.checkpoint, parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
         for agent, taken in now.items()
     }
 
 
-def _is_older(parts: Parts, agent: str, taken: Taken) -> bool:
+def _is_older(parts: GraphParts, agent: str, taken: AgentRows) -> bool:
     """Whether the agent has less than was taken from it: an older copy was restored, or the crawl was begun anew."""
-    rows = (parts.rows(agent, Kind.DOCUMENTS), parts.rows(agent, Kind.LINKS))
+    rows = (parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
     return parts.checkpoint(agent) > taken.checkpoint or rows[0] > taken.documents or rows[1] > taken.links
 
 
-def _parts_added(agent: Path, parts: Parts, source: _Source, checkpoint: int) -> Iterator[None]:
+def _parts_added(agent: CrawlPaths, parts: GraphParts, source: _Source, checkpoint: int) -> Iterator[None]:
     """Each part is durable when its turn ends."""
     with ThreadPoolExecutor(1, "parts") as maker:
         making: Future[None] | None = None
-        for rows, gathered in _gathered(agent, parts.rows(agent.name, source.kind), source, checkpoint):
+        for rows, gathered in _gathered(agent, parts.rows(agent.agent_name, source.kind), source, checkpoint):
             # A part is made while the rows of the next are gathered. Nobody else looks at the parts in the meantime.
             if making is not None:
                 making.result()
                 yield
-            making = maker.submit(_add_part, parts, agent.name, source.kind, rows, checkpoint, gathered)
+            making = maker.submit(_add_part, parts, agent.agent_name, source.kind, rows, checkpoint, gathered)
         if making is not None:
             making.result()
             yield
 
 
 def _gathered(
-    agent: Path, start: int, source: _Source, checkpoint: int
+    agent: CrawlPaths, start: int, source: _Source, checkpoint: int
 ) -> Iterator[tuple[int, DocumentRows | LinkRows]]:
     """The rows from `start`, as many together as one part takes, and how many these are."""
     gathered, rows, size_bytes = source.gatherer(), 0, 0
-    folder = agent / source.folder
+    folder = source.folder(agent)
     for batch in rows_added(folder, source.layout, checkpoint, source.columns, start, source.repeating):
         gathered.add(batch)
         rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
@@ -192,7 +192,7 @@ def _gathered(
 
 
 def _add_part(
-    parts: Parts, agent: str, kind: Kind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
+    parts: GraphParts, agent: str, kind: RowKind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
 ) -> None:
     parts.add(agent, kind, rows, checkpoint, gathered.part())
 
@@ -218,7 +218,7 @@ def _named(root: Path, ranks: Ranks, wanted: U64, column: str) -> dict[int, str]
     """The texts of fingerprints, from the documents of which the ranks are made; ends when all are found."""
     found: dict[int, str] = {}
     for agent, taken in ranks.taken.items():
-        folder = root / "agents" / agent / DOCUMENTS_FOLDER
+        folder = CrawlPaths(root, agent).documents
         for batch in rows_added(folder, DOCUMENTS, taken.checkpoint, [column], 0):
             texts = batch.column(0)
             numbers = fingerprints_of(texts)

@@ -67,11 +67,11 @@ class Politeness:
     address_delay_seconds: float = _key(Duration("0s", "1d"), "1s", "between pages of different hosts at one address")
     own_hosts: str = _key(Text(10_000), "none", "names of hosts that are your own, with commas between, or none")
     tries: int = _key(Whole(1, 100), 3, "of a page, before its failure is final")
-    failures: int = _key(Whole(1, 100), 5, "of a host in a row, before it is set aside")
-    asides: int = _key(Whole(0, 100), 3, "times that a host is set aside in a row, before it is given up")
+    failures: int = _key(Whole(1, 100), 5, "consecutive failures of a host before it is suspended")
+    suspensions: int = _key(Whole(0, 100), 3, "consecutive suspensions of a host before it is given up")
     back_off_seconds: float = _key(Duration("1ms", "1h"), "10s", "wait after a failure; twice as long after each other")
     back_off_ceiling_seconds: float = _key(Duration("1ms", "1d"), "10m", "the longest such wait")
-    aside_seconds: float = _key(Duration("1ms", "1d"), "1h", "how long a host is set aside the first time")
+    suspension_seconds: float = _key(Duration("1ms", "1d"), "1h", "length of the first suspension of a host")
     hosts_limit: int = _key(Whole(1, 10_000_000), 100_000, "hosts that are held in memory at the same time")
 
 

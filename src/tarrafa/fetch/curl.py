@@ -51,8 +51,8 @@ class CurlTransport:
         self._free: list[Handle] = []  # filled when a fetch ends, emptied when one begins
 
     @property
-    def asked(self) -> Headers:
-        """What every request carries."""
+    def request_headers(self) -> Headers:
+        """Return the headers that every request carries."""
         return self._settings.headers()
 
     async def fetch(self, request: Request) -> Page | Failure:

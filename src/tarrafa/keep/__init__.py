@@ -27,18 +27,15 @@ committing checkpoints, keeping a second process out of the folder.
 from tarrafa.keep.archive import Archive, Habits, Kept, Packed, open_archive
 from tarrafa.keep.documents import DOCUMENTS, DocumentRow, Documents
 from tarrafa.keep.links import LINKS, Link, Links
-from tarrafa.keep.places import ARCHIVE_FOLDER, BEGINNING, DOCUMENTS_FOLDER, LINKS_FOLDER, Place
+from tarrafa.keep.places import BEGINNING, Place
 from tarrafa.keep.read import StoredPage, pages, read_page, whole_pages
 from tarrafa.keep.segments import batches, count_rows, join_segments
 from tarrafa.keep.warc import Original
 
 __all__ = [
-    "ARCHIVE_FOLDER",
     "BEGINNING",
     "DOCUMENTS",
-    "DOCUMENTS_FOLDER",
     "LINKS",
-    "LINKS_FOLDER",
     "Archive",
     "DocumentRow",
     "Documents",

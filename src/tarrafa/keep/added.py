@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tarrafa.disk import translated
+from tarrafa.disk import map_disk_errors
 from tarrafa.keep.segments import GROUP_BYTES, GROUP_ROWS, Layout, OpenSegment, checked, live_files, readable
 
 
@@ -23,7 +23,7 @@ def rows_added(
 
     Of `repeating` columns, whose texts are few, the rows are numbers with a dictionary. For others that is slow.
     """
-    with translated(folder), live_files(folder, checkpoint) as files, ThreadPoolExecutor(1, "reader") as reader:
+    with map_disk_errors(folder), live_files(folder, checkpoint) as files, ThreadPoolExecutor(1, "reader") as reader:
         waiting: Future[list[pa.RecordBatch]] | None = None
         for group in _groups(files, layout, columns, start_row, repeating):
             # One is read while the caller works on another.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tarrafa import __version__
 from tarrafa.clock import Clock
-from tarrafa.disk import sync_folder, translated
+from tarrafa.disk import map_disk_errors, sync_folder
 from tarrafa.errors import WorkError
 from tarrafa.keep.contents import CONTENTS_LIMIT, Contents
 from tarrafa.keep.places import Place, archive_files, check_end, file_name
@@ -191,7 +191,7 @@ class Archive:
         if self._is_broken:
             raise WorkError(f"{self._folder}: an earlier write failed; start again from what was saved before it")
         try:
-            with translated(self._folder):
+            with map_disk_errors(self._folder):
                 yield
         except BaseException:
             self._is_broken = True
@@ -200,7 +200,7 @@ class Archive:
 
 def open_archive(folder: Path, durable: Place, clock: Clock, habits: Habits | None = None) -> Archive:
     """Begin, or go on. `durable` is the caller's last saved place; what is not whole after it is removed."""
-    with translated(folder):
+    with map_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         files = archive_files(folder)
         check_end(folder, files, durable)

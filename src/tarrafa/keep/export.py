@@ -7,13 +7,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.disk import translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.keep.documents import DOCUMENTS
-from tarrafa.keep.places import ARCHIVE_FOLDER, DOCUMENTS_FOLDER, Place, archive_files, check_end
+from tarrafa.keep.places import Place, archive_files, check_end
 from tarrafa.keep.read import StoredPage, pages, whole_pages
 from tarrafa.keep.segments import batches, count_rows, grouped, write_parquet
 from tarrafa.keep.sorting import sorted_lines
 from tarrafa.keep.surt import surt
+from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
 
 _COPY_BYTES = 1 << 20
@@ -30,7 +31,7 @@ Read = Callable[[Path, Place], Iterator[StoredPage]]
 class Snapshot(NamedTuple):
     """What an agent had kept when its last checkpoint was committed."""
 
-    folder: Path  # holds archive/, documents/ and links/
+    paths: CrawlPaths
     checkpoint: int
     end: Place  # of the archive
 
@@ -40,7 +41,7 @@ def export_warc(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
     # Reading every page proves that what is copied afterwards is not damaged.
     for _ in _stored_pages(snapshots, progress):
         pass
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for path, size_bytes in _archive_parts(snapshots):
             with path.open("rb") as part:
                 for start in range(0, size_bytes, _COPY_BYTES):
@@ -50,14 +51,14 @@ def export_warc(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
 
 def export_parquet(snapshots: Sequence[Snapshot], out: Path, progress: Progress) -> int:
     """All documents in one Parquet file; their number."""
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         return write_parquet(file, DOCUMENTS, grouped(_document_batches(snapshots, progress), DOCUMENTS))
 
 
 def export_jsonl(snapshots: Sequence[Snapshot], out: Path, progress: Progress) -> int:
     """Each document as a JSON object on a line of its own; their number."""
     count = 0
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for batch in _document_batches(snapshots, progress):
             for row in batch.to_pylist():
                 file.write(json.dumps(_jsonable(row), ensure_ascii=False).encode() + b"\n")
@@ -69,7 +70,7 @@ def export_cdxj(snapshots: Sequence[Snapshot], out: Path, progress: Progress) ->
     """A sorted index of the archives' pages, by which web archive players find them; the number of lines."""
     count = 0
     unsorted = _index_lines(snapshots, progress)
-    with translated(out), sorted_lines(unsorted, out.parent) as lines, whole_file(out) as file:
+    with map_disk_errors(out), sorted_lines(unsorted, out.parent) as lines, atomic_file(out) as file:
         for line in lines:
             file.write(line.encode() + b"\n")
             count += 1
@@ -82,7 +83,7 @@ def export_records(snapshots: Sequence[Snapshot], out: Path, progress: Progress,
     The format knows no escape, so three bars within a page are written `||&#124;`, which reads the same in HTML.
     """
     count = 0
-    with translated(out), whole_file(out) as file:
+    with map_disk_errors(out), atomic_file(out) as file:
         for _, stored in _stored_pages(snapshots, progress, whole_pages):
             text = html(stored.page)
             if text is not None:
@@ -95,7 +96,7 @@ def export_records(snapshots: Sequence[Snapshot], out: Path, progress: Progress,
 def _archive_parts(snapshots: Sequence[Snapshot]) -> Iterator[tuple[Path, int]]:
     """Each file of the archives, and how much of it counts."""
     for snapshot in snapshots:
-        folder, end = snapshot.folder / ARCHIVE_FOLDER, snapshot.end
+        folder, end = snapshot.paths.archive, snapshot.end
         files = archive_files(folder)
         check_end(folder, files, end)
         for number, path in files.items():
@@ -111,8 +112,8 @@ def _stored_pages(
     starts = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
     total = sum(sizes.values())
     for snapshot in snapshots:
-        files = archive_files(snapshot.folder / ARCHIVE_FOLDER)
-        for stored in read(snapshot.folder / ARCHIVE_FOLDER, snapshot.end):
+        files = archive_files(snapshot.paths.archive)
+        for stored in read(snapshot.paths.archive, snapshot.end):
             path = files[stored.place.file]
             yield path, stored
             progress(starts[path] + stored.place.offset, total)
@@ -120,10 +121,10 @@ def _stored_pages(
 
 
 def _document_batches(snapshots: Sequence[Snapshot], progress: Progress) -> Iterator[Any]:
-    counts = [count_rows(each.folder / DOCUMENTS_FOLDER, DOCUMENTS, each.checkpoint) for each in snapshots]
+    counts = [count_rows(each.paths.documents, DOCUMENTS, each.checkpoint) for each in snapshots]
     total, done = sum(counts), 0
     for snapshot in snapshots:
-        for batch in batches(snapshot.folder / DOCUMENTS_FOLDER, DOCUMENTS, snapshot.checkpoint):
+        for batch in batches(snapshot.paths.documents, DOCUMENTS, snapshot.checkpoint):
             yield batch
             done += batch.num_rows
             progress(done, total)

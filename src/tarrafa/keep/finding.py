@@ -25,16 +25,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pyarrow.parquet as pq
 import xxhash
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.keep.catalogue import Columns, DocumentCatalogue, LinkCatalogue, Urls
 from tarrafa.keep.documents import DOCUMENTS
 from tarrafa.keep.links import LINKS
 from tarrafa.keep.mapped import map_columns, write_columns
-from tarrafa.keep.places import DOCUMENTS_FOLDER, LINKS_FOLDER
 from tarrafa.keep.segments import Layout, OpenSegment, checked, live_files, readable
+from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
 
-CATALOGUE_FOLDER = "catalogue"
 FEW_ROWS = 20_000  # of a segment, that have no file
 STRETCH_ROWS = 2_000_000  # bounds the memory in which a catalogue is made, and the time
 _FORMAT = 1
@@ -48,13 +47,12 @@ Catalogue = TypeVar("Catalogue", bound=DocumentCatalogue | LinkCatalogue)
 
 
 class _Kind(NamedTuple, Generic[Catalogue]):
-    folder: str
     layout: Layout
     catalogue: type[Catalogue]
 
 
-_DOCUMENTS = _Kind(DOCUMENTS_FOLDER, DOCUMENTS, DocumentCatalogue)
-_LINKS = _Kind(LINKS_FOLDER, LINKS, LinkCatalogue)
+_DOCUMENTS = _Kind(DOCUMENTS, DocumentCatalogue)
+_LINKS = _Kind(LINKS, LinkCatalogue)
 
 
 class _Identity(NamedTuple):
@@ -125,11 +123,12 @@ def newest_links(stretches: Sequence[Catalogued[LinkCatalogue]], url: str) -> tu
 class Finder:
     """Finds rows of one agent. Used by any number of threads."""
 
-    def __init__(self, agent: Path, few_rows: int = FEW_ROWS, stretch_rows: int = STRETCH_ROWS) -> None:
-        self._agent = agent
+    def __init__(self, paths: CrawlPaths, few_rows: int = FEW_ROWS, stretch_rows: int = STRETCH_ROWS) -> None:
+        self._agent = paths.agent
         self._few_rows = few_rows
         self._stretch_rows = stretch_rows
-        self._folder = agent / CATALOGUE_FOLDER
+        self._folder = paths.catalogue
+        self._folders = {DOCUMENTS.name: paths.documents, LINKS.name: paths.links}
         self._making = threading.Lock()
         # Both by segment, and filled when it is first looked at; emptied by keep_up of what has gone.
         self._stretches: dict[_Identity, list[Stretch]] = {}
@@ -160,7 +159,7 @@ class Finder:
 
     @contextlib.contextmanager
     def _catalogued(self, kind: _Kind[Catalogue], checkpoint: int) -> Iterator[Iterator[Catalogued[Catalogue]]]:
-        with translated(self._agent), live_files(self._agent / kind.folder, checkpoint) as files:
+        with map_disk_errors(self._agent), live_files(self._folders[kind.layout.name], checkpoint) as files:
             yield (each for file in files for each in self._opened(file, kind))
 
     def _opened(self, file: OpenSegment, kind: _Kind[Catalogue]) -> Iterator[Catalogued[Catalogue]]:
@@ -202,7 +201,7 @@ class Finder:
             remove_unfinished(self._folder)
             for path in self._folder.iterdir():
                 match = _NAME.fullmatch(path.name)
-                if match and not (self._agent / match[1] / f"{match[2]}.parquet").exists():
+                if match and not (self._folders[match[1]] / f"{match[2]}.parquet").exists():
                     path.unlink()
 
 
@@ -221,7 +220,7 @@ def _kept(path: Path, mark: str, make: Callable[[], Columns]) -> Columns:
 
 
 def _stored(path: Path, mark: str, columns: Columns) -> Columns:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         write_columns(file, columns, mark)
     # Mapped, it takes no memory that is missing elsewhere.
     return map_columns(path, mark) or columns

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from tarrafa.errors import DamagedError
 
-# The folders of an agent.
-ARCHIVE_FOLDER, DOCUMENTS_FOLDER, LINKS_FOLDER = "archive", "documents", "links"
 _NAME = re.compile(r".*-([0-9]{5,10})\.warc\.gz", re.DOTALL)
 
 

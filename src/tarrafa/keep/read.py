@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from tarrafa.disk import translated
+from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError
 from tarrafa.keep.members import Member, MemberError, members
 from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end
@@ -49,7 +49,7 @@ class StoredPage(NamedTuple):
 
 def read_page(folder: Path, place: Place) -> StoredPage:
     """The page whose answer stands at that place of the archive in `folder`."""
-    with translated(folder):
+    with map_disk_errors(folder):
         files = archive_files(folder)
         return _with_body(files, _page_at(files, place))
 
@@ -62,7 +62,7 @@ def pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> I
 
 def whole_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
     """The same, and revisits of equal content with the bodies of their originals, which may stand before `start`."""
-    with translated(folder):
+    with map_disk_errors(folder):
         files = archive_files(folder)
         for stored in pages(folder, end, start):
             yield _with_body(files, stored)
@@ -70,7 +70,7 @@ def whole_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING
 
 def records(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[Record]:
     """Every record from `start` up to `end`, which is where the files end if it is not given."""
-    with translated(folder):
+    with map_disk_errors(folder):
         files = archive_files(folder)
         if end is not None:
             check_end(folder, files, end)

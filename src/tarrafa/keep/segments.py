@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError, WorkError
 
 _NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
@@ -71,7 +71,7 @@ class Segments:
         self._folder = folder
         self._layout = layout
         self._checkpoint = checkpoint
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._recover()
             self._next = max((segment.last for segment in _listed(folder)), default=-1) + 1
@@ -90,7 +90,7 @@ class Segments:
     def write(self, tables: Iterable[pa.Table]) -> None:
         """A segment for the checkpoint that comes next, with a row group for each table. Durable when it returns."""
         path = self._folder / _name(self._next, self._next, self._checkpoint + 1)
-        with translated(self._folder), whole_file(path) as file:
+        with map_disk_errors(self._folder), atomic_file(path) as file:
             write_parquet(file, self._layout, tables, _NEW)
         self._next += 1
 
@@ -126,10 +126,10 @@ def join_segments(folder: Path, layout: Layout, checkpoint: int) -> int:
     `checkpoint` is the last that was committed. Not to be called twice at a time; writing may go on meanwhile.
     """
     joined_count = 0
-    with translated(folder):
+    with map_disk_errors(folder):
         while run := _run_to_join(_live(_listed(folder), checkpoint), checkpoint):
             path = folder / _name(run[0].first, run[-1].last, run[-1].checkpoint)
-            with whole_file(path) as file, contextlib.ExitStack() as stack:
+            with atomic_file(path) as file, contextlib.ExitStack() as stack:
                 write_parquet(file, layout, grouped(_batches(_opened(run, stack), layout, None), layout))
             for segment in run:
                 segment.path.unlink()
@@ -153,13 +153,13 @@ def batches(
     folder: Path, layout: Layout, checkpoint: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Every row up to a checkpoint, in the order of writing."""
-    with translated(folder), live_files(folder, checkpoint) as files:
+    with map_disk_errors(folder), live_files(folder, checkpoint) as files:
         yield from _batches(files, layout, columns)
 
 
 def count_rows(folder: Path, layout: Layout, checkpoint: int) -> int:
     count = 0
-    with translated(folder), live_files(folder, checkpoint) as files:
+    with map_disk_errors(folder), live_files(folder, checkpoint) as files:
         for file in files:
             with readable(file):
                 count += checked(file, layout).metadata.num_rows

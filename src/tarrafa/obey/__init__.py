@@ -5,7 +5,7 @@ and, if not, the reason that is stored with it; what a page wants to be done wit
 
 1. `permission.first_request` says what to fetch; the caller fetches, as politely as any page, and undoes the coding.
 2. `permission.settle` says what follows from what came: one more fetch, for a redirect, or an answer with its end.
-3. `store` keeps the answer on disk, body and all, and the permission that follows from it in memory while it is used.
+3. The caller stores the answer, body and all; `permission_of` gives the permission that follows from it.
 4. `robots` reads the body: the groups that concern us, Allow and Disallow, Crawl-delay, sitemaps, usage lines.
    `patterns` compares paths with its lines.
 5. `Permission.refusal` judges each URL, until `Permission.is_due`; then it begins again with 1.
@@ -13,7 +13,7 @@ and, if not, the reason that is stored with it; what a page wants to be done wit
 What a page says about itself is read by `directives`; what authors say about the use of pages, there and in robots.txt,
 is kept verbatim and understood by `usage`.
 
-Everything but the store is pure: the time is passed in. Not done here: fetching, waiting for a host's turn, putting
+Everything is pure: the time is passed in. Not done here: fetching, waiting for a host's turn, putting
 Crawl-delay into effect, reading sitemaps, finding meta elements in a page, leaving out of the index what says noindex.
 """
 
@@ -27,11 +27,11 @@ from tarrafa.obey.permission import (
     RobotsRequest,
     first_request,
     permission_of,
+    read_ahead,
     retry_after_seconds,
     settle,
 )
 from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, product_token, read_robots
-from tarrafa.obey.store import RobotsStore
 from tarrafa.obey.usage import preferences
 
 __all__ = [
@@ -45,13 +45,13 @@ __all__ = [
     "Refusal",
     "RobotsAnswer",
     "RobotsRequest",
-    "RobotsStore",
     "Rules",
     "first_request",
     "is_nofollow",
     "permission_of",
     "preferences",
     "product_token",
+    "read_ahead",
     "read_directives",
     "read_robots",
     "retry_after_seconds",

@@ -19,10 +19,10 @@ Not done here: reading a crawl's folder, finding the text of a URL, deciding the
 """
 
 from tarrafa.rank.columns import FINGERPRINT_SEED, U64, fingerprints_of
-from tarrafa.rank.computing import Counts, Settings, compute
-from tarrafa.rank.generation import RankColumns, Ranks, Taken, write_generation
-from tarrafa.rank.pagerank import Iterated, pagerank
-from tarrafa.rank.parts import PART_ROWS, Kind, Parts
+from tarrafa.rank.computing import RankCounts, RankSettings, compute
+from tarrafa.rank.generation import AgentRows, RankColumns, Ranks, write_generation
+from tarrafa.rank.pagerank import PageRankResult, pagerank
+from tarrafa.rank.parts import PART_ROWS, GraphParts, RowKind
 from tarrafa.rank.reducing import DOCUMENT_COLUMNS, LINK_COLUMNS, DocumentRows, LinkRows
 
 __all__ = [
@@ -31,16 +31,16 @@ __all__ = [
     "LINK_COLUMNS",
     "PART_ROWS",
     "U64",
-    "Counts",
+    "AgentRows",
     "DocumentRows",
-    "Iterated",
-    "Kind",
+    "GraphParts",
     "LinkRows",
-    "Parts",
+    "PageRankResult",
     "RankColumns",
+    "RankCounts",
+    "RankSettings",
     "Ranks",
-    "Settings",
-    "Taken",
+    "RowKind",
     "compute",
     "fingerprints_of",
     "pagerank",

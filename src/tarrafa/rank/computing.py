@@ -13,8 +13,8 @@ from tarrafa.rank.anchors import Anchors, anchors_of
 from tarrafa.rank.columns import F32, F64, I64, U32, U64, fingerprints_of, renumbering, rows_of_runs, runs, used_numbers
 from tarrafa.rank.copies import Nodes, nodes_of
 from tarrafa.rank.graph import Graph, LinkColumns, read_graph
-from tarrafa.rank.pagerank import Iterated, link_matrix, pagerank
-from tarrafa.rank.parts import Kind, Parts
+from tarrafa.rank.pagerank import PageRankResult, link_matrix, pagerank
+from tarrafa.rank.parts import GraphParts, RowKind
 from tarrafa.rank.weights import Groups, weights_of
 
 _PIECE_ROWS = 1 << 17  # that stay in the processor's cache
@@ -26,7 +26,7 @@ Told = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RankSettings:
     damping: float = iteration.DAMPING
     tolerance: float = iteration.TOLERANCE
     iterations_max: int = iteration.ITERATIONS_MAX
@@ -37,7 +37,7 @@ class Settings:
     anchor_targets_max: int = 20  # of one text of one host; a text that is used for more says nothing
 
 
-class Counts(NamedTuple):
+class RankCounts(NamedTuple):
     pages: int  # that were fetched, copies included
     urls: int  # pages, and all that links lead to
     hosts: int
@@ -76,7 +76,7 @@ class _Linked(NamedTuple):
     node_hosts: U32
 
 
-def compute(parts: Parts, settings: Settings, former: Former | None, told: Told) -> tuple[Columns, Counts]:
+def compute(parts: GraphParts, settings: RankSettings, former: Former | None, told: Told) -> tuple[Columns, RankCounts]:
     """All that the parts hold. `former` makes it faster, and changes nothing else."""
     told("reading links")
     graph = read_graph(parts)
@@ -98,7 +98,7 @@ def compute(parts: Parts, settings: Settings, former: Former | None, told: Told)
     del linked
     anchors = _anchors(graph, groups, len(merged.homes), settings)
     columns = _columns(graph, merged, links_in, pages.ranks, hosts.ranks, anchors, parts)
-    counts = Counts(
+    counts = RankCounts(
         pages=int(graph.visited.is_fetched.sum()),
         urls=len(graph.urls),
         hosts=len(graph.host_hashes),
@@ -111,7 +111,7 @@ def compute(parts: Parts, settings: Settings, former: Former | None, told: Told)
     return columns, counts
 
 
-def _ranked(matrix: sparse.csr_array, settings: Settings, start: F64 | None) -> Iterated:
+def _ranked(matrix: sparse.csr_array, settings: RankSettings, start: F64 | None) -> PageRankResult:
     return pagerank(matrix, start, settings.damping, settings.tolerance, settings.iterations_max)
 
 
@@ -134,7 +134,7 @@ def _between_nodes(graph: Graph, merged: Nodes) -> LinkColumns:
     return LinkColumns(*(column[:end] for column in found))
 
 
-def _linked(links: LinkColumns, node_hosts: U32, settings: Settings) -> _Linked:
+def _linked(links: LinkColumns, node_hosts: U32, settings: RankSettings) -> _Linked:
     weights, groups = weights_of(*links, node_hosts, settings.template_share, settings.template_few)
     # Seen as what scipy wants, they need not be copied.
     sources, targets = links.sources.view(np.int32), links.targets.view(np.int32)
@@ -149,7 +149,7 @@ def _host_matrix(linked: _Linked, count: int) -> sparse.csr_array:
     return sparse.coo_array((np.ones(len(outside), np.float32), places), shape=(count, count)).tocsr()
 
 
-def _anchors(graph: Graph, groups: Groups, nodes_count: int, settings: Settings) -> Anchors:
+def _anchors(graph: Graph, groups: Groups, nodes_count: int, settings: RankSettings) -> Anchors:
     empty = fingerprints_of([""])[0]
     place = int(np.searchsorted(graph.text_hashes, empty))
     is_there = place < len(graph.text_hashes) and graph.text_hashes[place] == empty
@@ -163,7 +163,7 @@ def _columns(
     page_ranks: F64,
     host_ranks: F64,
     anchors: Anchors,
-    parts: Parts,
+    parts: GraphParts,
 ) -> Columns:
     nodes, fetched = merged.nodes, graph.visited.is_fetched
     links_in, links_outside = linking
@@ -198,7 +198,7 @@ def _links_in(linked: _Linked) -> tuple[U32, U32]:
 
 
 def _texts(
-    parts: Parts, numbers: list[U32], places: U32, used: I64
+    parts: GraphParts, numbers: list[U32], places: U32, used: I64
 ) -> tuple[I64, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
     """The texts that are used, in the order of their numbers: where each begins, and all of them one after the other.
 
@@ -209,7 +209,7 @@ def _texts(
     is_wanted[used] = True
     order = np.zeros(len(used), np.int64)
     count = 0
-    for own, (edges, data) in zip(numbers, parts.columns(Kind.LINKS, "text_edges", "text_bytes"), strict=True):
+    for own, (edges, data) in zip(numbers, parts.columns(RowKind.LINKS, "text_edges", "text_bytes"), strict=True):
         wanted = np.flatnonzero(is_wanted[own])
         is_wanted[own[wanted]] = False
         texts = pa.LargeStringArray.from_buffers(len(own), pa.py_buffer(edges), pa.py_buffer(data))

@@ -23,10 +23,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.disk import remove_unfinished, translated, whole_file
+from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.columns import F32, I64, U32, U64, Marks
-from tarrafa.rank.computing import Columns, Counts, Settings
+from tarrafa.rank.computing import Columns, RankCounts, RankSettings
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -35,7 +35,7 @@ _OPENING_TRIES = 5
 _REMEDY = "remove the folder, and rank again"
 
 
-class Taken(NamedTuple):
+class AgentRows(NamedTuple):
     """What of an agent's rows the ranks are made of."""
 
     checkpoint: int
@@ -63,8 +63,8 @@ class Ranks:
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.generation: int = manifest["generation"]
-        self.taken = {agent: Taken(*taken) for agent, taken in manifest["taken"].items()}
-        self.counts = Counts(**manifest["counts"])
+        self.taken = {agent: AgentRows(*taken) for agent, taken in manifest["taken"].items()}
+        self.counts = RankCounts(**manifest["counts"])
         self.settings: dict[str, Any] = manifest["settings"]
         place = folder / _name(self.generation)
         self._columns = Columns(*(_mapped(place / f"{name}.npy", *manifest["files"][name]) for name in Columns._fields))
@@ -138,10 +138,10 @@ def _picked(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:
 
 
 def write_generation(
-    folder: Path, columns: Columns, counts: Counts, taken: Mapping[str, Taken], settings: Settings
+    folder: Path, columns: Columns, counts: RankCounts, taken: Mapping[str, AgentRows], settings: RankSettings
 ) -> None:
     """The caller holds the folder. What is there of another generation is removed after the new one counts."""
-    with translated(folder):
+    with map_disk_errors(folder):
         manifest = read_manifest(folder)
         generation = 1 + (manifest["generation"] if manifest else 0)
         place = folder / _name(generation)
@@ -186,7 +186,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     body = json.dumps(manifest, separators=(",", ":"))
-    with whole_file(folder / MANIFEST) as file:
+    with atomic_file(folder / MANIFEST) as file:
         file.write(json.dumps({"sum": xxhash.xxh3_64_intdigest(body.encode()), "manifest": body}).encode())
 
 
@@ -196,7 +196,7 @@ def _name(generation: int) -> str:
 
 def _written(path: Path, column: NDArray[Any]) -> tuple[int, int]:
     """The size and the sum of the file."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.save(file, column, allow_pickle=False)
     return path.stat().st_size, _sum(path)
 

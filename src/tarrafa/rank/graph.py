@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarrafa.rank.columns import I64, U32, U64, Marks, distinct, joined
-from tarrafa.rank.parts import Kind, Parts
+from tarrafa.rank.parts import GraphParts, RowKind
 
 _NEVER = np.iinfo(np.int64).min
 _LINK_COLUMNS = ("sources", "moments", "visits", "targets", "texts", "is_redirect")
@@ -47,15 +47,15 @@ class _Names(NamedTuple):
 
     urls: U64  # sorted
     hosts: U64  # hash of each URL's host
-    numbers: dict[Kind, list[U32]]  # of the URLs of each part
+    numbers: dict[RowKind, list[U32]]  # of the URLs of each part
 
 
-def read_graph(parts: Parts) -> Graph:
+def read_graph(parts: GraphParts) -> Graph:
     names = _names(parts)
     host_hashes, hosts = np.unique(names.hosts, return_inverse=True)
     last = _last_moments(parts, names)
     visited = _visited(parts, names, last)
-    part_texts = [hashes for (hashes,) in parts.columns(Kind.LINKS, "text_hashes")]
+    part_texts = [hashes for (hashes,) in parts.columns(RowKind.LINKS, "text_hashes")]
     text_hashes, _, numbers = distinct(joined(part_texts, np.uint64))
     text_numbers = _split(numbers, part_texts)
     last[visited.is_nofollow] = _NEVER
@@ -63,13 +63,13 @@ def read_graph(parts: Parts) -> Graph:
     return Graph(names.urls, hosts.astype(np.uint32), host_hashes, text_hashes, text_numbers, visited, links, redirects)
 
 
-def _names(parts: Parts) -> _Names:
-    columns = {kind: list(parts.columns(kind, "urls", "hosts")) for kind in Kind}
-    part_urls = [urls for kind in Kind for urls, _ in columns[kind]]
+def _names(parts: GraphParts) -> _Names:
+    columns = {kind: list(parts.columns(kind, "urls", "hosts")) for kind in RowKind}
+    part_urls = [urls for kind in RowKind for urls, _ in columns[kind]]
     urls, firsts, numbers = distinct(joined(part_urls, np.uint64))
-    hosts = joined([hosts for kind in Kind for _, hosts in columns[kind]], np.uint64)[firsts]
+    hosts = joined([hosts for kind in RowKind for _, hosts in columns[kind]], np.uint64)[firsts]
     by_part = iter(_split(numbers, part_urls))
-    return _Names(urls, hosts, {kind: [next(by_part) for _ in columns[kind]] for kind in Kind})
+    return _Names(urls, hosts, {kind: [next(by_part) for _ in columns[kind]] for kind in RowKind})
 
 
 def _split(numbers: U32, columns: list[U64]) -> list[U32]:
@@ -77,10 +77,10 @@ def _split(numbers: U32, columns: list[U64]) -> list[U32]:
     return np.split(numbers, np.cumsum([len(column) for column in columns]))[:-1] if columns else []
 
 
-def _last_moments(parts: Parts, names: _Names) -> I64:
+def _last_moments(parts: GraphParts, names: _Names) -> I64:
     """Of each URL when it was visited last."""
     last = np.full(len(names.urls), _NEVER)
-    for kind, column in ((Kind.DOCUMENTS, "pages"), (Kind.LINKS, "sources")):
+    for kind, column in ((RowKind.DOCUMENTS, "pages"), (RowKind.LINKS, "sources")):
         for numbers, (visited, moments) in zip(
             names.numbers[kind], parts.columns(kind, column, "moments"), strict=True
         ):
@@ -88,10 +88,10 @@ def _last_moments(parts: Parts, names: _Names) -> I64:
     return last
 
 
-def _visited(parts: Parts, names: _Names, last: I64) -> Visited:
+def _visited(parts: GraphParts, names: _Names, last: I64) -> Visited:
     found: list[tuple[NDArray[Any], ...]] = []
     is_fetched, is_nofollow = np.zeros(len(last), np.bool_), np.zeros(len(last), np.bool_)
-    for numbers, part in zip(names.numbers[Kind.DOCUMENTS], parts.documents(), strict=True):
+    for numbers, part in zip(names.numbers[RowKind.DOCUMENTS], parts.documents(), strict=True):
         pages = numbers[part.pages]
         is_last = part.moments == last[pages]
         found.append((pages[is_last], part.signatures[is_last], numbers[part.canonicals[is_last]]))
@@ -101,15 +101,15 @@ def _visited(parts: Parts, names: _Names, last: I64) -> Visited:
     return Visited(pages, signatures, canonicals, is_fetched, is_nofollow)
 
 
-def _links(parts: Parts, names: _Names, text_numbers: list[U32], last: I64) -> tuple[LinkColumns, LinkColumns]:
+def _links(parts: GraphParts, names: _Names, text_numbers: list[U32], last: I64) -> tuple[LinkColumns, LinkColumns]:
     """Those of the last visits, and those of these that are redirects."""
     # Filled in place: columns that are joined later would take twice the memory, and the time to copy them.
-    links = LinkColumns(*(np.empty(parts.rows_in(Kind.LINKS), np.uint32) for _ in LinkColumns._fields))
+    links = LinkColumns(*(np.empty(parts.rows_in(RowKind.LINKS), np.uint32) for _ in LinkColumns._fields))
     redirects: list[tuple[NDArray[Any], ...]] = []
     end = 0
-    columns = parts.columns(Kind.LINKS, *_LINK_COLUMNS)
+    columns = parts.columns(RowKind.LINKS, *_LINK_COLUMNS)
     for own_urls, own_texts, (sources, moments, visits, targets, texts, is_redirect) in zip(
-        names.numbers[Kind.LINKS], text_numbers, columns, strict=True
+        names.numbers[RowKind.LINKS], text_numbers, columns, strict=True
     ):
         visited = own_urls[sources]
         is_last = (moments == last[visited])[visits]

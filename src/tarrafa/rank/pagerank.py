@@ -19,7 +19,7 @@ TOLERANCE = 1e-6
 ITERATIONS_MAX = 100
 
 
-class Iterated(NamedTuple):
+class PageRankResult(NamedTuple):
     ranks: F64  # of each node; their mean is 1
     iterations: int
 
@@ -38,11 +38,11 @@ def pagerank(
     damping: float = DAMPING,
     tolerance: float = TOLERANCE,
     iterations_max: int = ITERATIONS_MAX,
-) -> Iterated:
+) -> PageRankResult:
     """`matrix` has a row for each target and a column for each source; `start` are ranks of last time."""
     count = matrix.shape[0]
     if not count:
-        return Iterated(np.empty(0), 0)
+        return PageRankResult(np.empty(0), 0)
     # Once for all: a matrix of another type than the ranks would be copied in each iteration.
     matrix = matrix.astype(np.float64, copy=False)
     leaving = np.bincount(matrix.indices, matrix.data, count)
@@ -55,7 +55,7 @@ def pagerank(
         following += (1 - following.sum()) / count
         iterations, change = iterations + 1, np.abs(following - ranks).sum()
         ranks = following
-    return Iterated(ranks * count, iterations)
+    return PageRankResult(ranks * count, iterations)
 
 
 def _normalised(start: F64 | None, count: int) -> F64:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarrafa.agent.hosts import FORMAT
+from tarrafa.agent.host_database import FORMAT
 from tarrafa.database import Database
 from tarrafa.report.spread import Spread
 

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tarrafa.agent import CrawlFolder, HostBook
-from tarrafa.agent.totals import Totals
-from tarrafa.collection.ranking import ranks_folder
-from tarrafa.keep import DOCUMENTS, DOCUMENTS_FOLDER, batches
+from tarrafa.agent import CrawlFolder, HostDatabase, Totals
+from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.layout import agents_of
 from tarrafa.rank import Ranks
 from tarrafa.report.copies import Copied
 from tarrafa.report.documents import COLUMNS, FIRST_PAGES, DocumentFacts
@@ -93,25 +91,24 @@ _OF_RUN = ("run_pages", "seconds", "cpu_seconds", "memory_bytes")
 
 def make_report(folder: CrawlFolder, in_flight: int) -> Report:
     """Of all that is saved now; what a running crawl saves meanwhile may or may not be there."""
-    ranks = Ranks.open(ranks_folder(folder.root))
+    ranks = Ranks.open(folder.ranks)
     documents, hosts, totals = DocumentFacts(ranks), HostFacts(), Totals()
     standings: dict[str, dict[str, int]] = {}
-    agents = _agents(folder)
+    agents = list(agents_of(folder.root))
     for agent in agents:
-        path = agent / "hosts" / "hosts.sqlite"
-        with closing(HostBook(path)) as book:
+        with closing(HostDatabase(agent.hosts)) as book:
             number, _, agent_totals = book.checkpoint()
-            _add_standings(standings, book.standings())
+            _add_standings(standings, book.host_statuses())
         totals.update(agent_totals)
-        documents.read(batches(agent / DOCUMENTS_FOLDER, DOCUMENTS, number, COLUMNS))
-        hosts.read(path)
+        documents.read(batches(agent.documents, DOCUMENTS, number, COLUMNS))
+        hosts.read(agent.hosts)
     status = folder.read_status()
     return Report(
-        is_running=folder.is_held(),
+        is_running=folder.is_locked(),
         in_flight=in_flight,
         totals=totals,
         run={name: status[name] for name in _OF_RUN if name in status},
-        states=joined([states_of(agent / folder.repository.name) for agent in agents]),
+        states=joined([states_of(agent.repository) for agent in agents]),
         standings=standings,
         documents=documents,
         hosts=hosts,
@@ -119,11 +116,6 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
         copied=documents.copies.found(),
         has_ranks=ranks is not None,
     )
-
-
-def _agents(folder: CrawlFolder) -> list[Path]:
-    found = folder.agent.parent.iterdir()
-    return sorted(path for path in found if (path / "hosts" / "hosts.sqlite").is_file())
 
 
 def _add_standings(into: dict[str, dict[str, int]], added: Mapping[str, Mapping[str, int]]) -> None:

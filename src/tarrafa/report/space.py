@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tarrafa.layout import part_of
+
 # What stands directly in the folder of the crawl or of an agent, and not in a folder of its own.
 _LOOSE = "other files"
 
@@ -25,9 +27,7 @@ def space_of(root: Path) -> list[Space]:
     """
     found: dict[str, list[int]] = {}
     for path, size_bytes in _sizes(root):
-        parts = path.relative_to(root).parts
-        inner = parts[2:] if parts[0] == "agents" else parts
-        counts = found.setdefault(inner[0] if len(inner) > 1 else _LOOSE, [0, 0])
+        counts = found.setdefault(part_of(path, root) or _LOOSE, [0, 0])
         counts[0] += 1
         counts[1] += size_bytes
     return sorted((Space(part, *counts) for part, counts in found.items()), key=lambda each: (-each.bytes, each.part))

@@ -308,6 +308,11 @@ class Workbench:
         if host.state is HostState.IDLE or (host.state is HostState.SUSPENDED and host.ready_at <= now):
             self.remove(name, now)
 
+    def is_suspended(self, name: str) -> bool:
+        """Return True if the host is here, suspended."""
+        host = self._hosts.by_name.get(name)
+        return host is not None and host.state is HostState.SUSPENDED
+
     @property
     def needs_urls_now(self) -> bool:
         """True if `needs_urls` would name a host."""

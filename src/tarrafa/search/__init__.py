@@ -25,35 +25,35 @@ Not done here: reading the crawl's files (the collection does it), working out r
 showing results to people.
 """
 
-from tarrafa.search.answers import TOP_MAX, Hit, Request, Results
+from tarrafa.search.answers import TOP_MAX, Hit, Results, SearchRequest
 from tarrafa.search.fields import COLUMNS
-from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, parse
-from tarrafa.search.ranking import RankColumns, RankSource
+from tarrafa.search.query import Clause, ClauseKind, Filter, Query, Sign, parse
+from tarrafa.search.ranking import RankSource, RankValues
 from tarrafa.search.search import Search
-from tarrafa.search.semantic import Meaning, Passage, has_meaning
+from tarrafa.search.semantic import Passage, SemanticModel, has_semantic_model
 from tarrafa.search.snippets import Piece, mark_all
-from tarrafa.search.writer import AnchorSource, Writer
+from tarrafa.search.writer import AnchorSource, IndexWriter
 
 __all__ = [
     "COLUMNS",
     "TOP_MAX",
     "AnchorSource",
     "Clause",
+    "ClauseKind",
     "Filter",
     "Hit",
-    "Kind",
-    "Meaning",
+    "IndexWriter",
     "Passage",
     "Piece",
     "Query",
-    "RankColumns",
     "RankSource",
-    "Request",
+    "RankValues",
     "Results",
     "Search",
+    "SearchRequest",
+    "SemanticModel",
     "Sign",
-    "Writer",
-    "has_meaning",
+    "has_semantic_model",
     "mark_all",
     "parse",
 ]

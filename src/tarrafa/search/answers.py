@@ -11,7 +11,7 @@ TOP_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SearchRequest:
     """`after` and `before` are dates as in a question: `2024`, `2024-05`, `2024-05-17`."""
 
     text: str

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tarrafa.search.compiling import Question, plain_words
 from tarrafa.search.index import FACTS
 from tarrafa.search.leading import following
-from tarrafa.search.query import Clause, Kind, Sign
+from tarrafa.search.query import Clause, ClauseKind, Sign
 from tarrafa.search.sampling import NEAR_SIZE, PHRASE_SIZE, WORDS_SIZE, Called, Sample, make_sample
 from tarrafa.search.terms import FOLDED_FIELDS, Term, Terms
 from tarrafa.search.words import telling
@@ -34,7 +34,7 @@ class Bounds:
         """None where filters narrow what is looked for."""
         if question.extra or not all(each.is_excluded for each in question.query.filters):
             return frozenset()
-        words = {word: Clause(Kind.WORD, (word,)) for word in telling(plain_words(question.query, Sign.ANY))}
+        words = {word: Clause(ClauseKind.WORD, (word,)) for word in telling(plain_words(question.query, Sign.ANY))}
         counts = {word: self._terms.documents_with(clause, question.language) for word, clause in words.items()}
         known = {word: count for word, count in counts.items() if count}
         return following(known, self._terms.documents_count)
@@ -42,7 +42,7 @@ class Bounds:
     def _sample(self, question: Question) -> Sample | None:
         if question.is_thorough:
             return None
-        slops = [clause.slop for clause in question.required if clause.kind is Kind.PHRASE]
+        slops = [clause.slop for clause in question.required if clause.kind is ClauseKind.PHRASE]
         size = WORDS_SIZE if not slops else NEAR_SIZE if all(slops) else PHRASE_SIZE
         return make_sample(self.expected_count(question), self._terms.documents_count, self._called(question), size)
 
@@ -55,17 +55,17 @@ class Bounds:
         return total * math.prod(count / total for count in counts) if total else 0.0
 
     def _counts(self, clause: Clause, language: str | None) -> list[int]:
-        if clause.kind is Kind.PHRASE:
+        if clause.kind is ClauseKind.PHRASE:
             return [self._terms.count(FOLDED_FIELDS[clause.field], fold) for fold in {*self._terms.folds(clause)}]
         return [self._terms.documents_with(clause, language)]
 
     def _called(self, question: Question) -> Iterator[Called]:
         """Who is called by each word; and who has a word that is not required."""
         for clause in question.query.clauses:
-            if clause.kind is Kind.PREFIX or clause.field or clause.sign is Sign.NOT:
+            if clause.kind is ClauseKind.PREFIX or clause.field or clause.sign is Sign.NOT:
                 continue
             for word in clause.words:
-                one = Clause(Kind.WORD, (word,))
+                one = Clause(ClauseKind.WORD, (word,))
                 is_required = clause.sign is Sign.MUST
                 among = self._terms.documents_with(one, question.language) if is_required else 0
                 yield from self._documents(self._terms.calling(word, question.language), among)

@@ -14,7 +14,7 @@ import tantivy
 from tantivy import FieldType, Occur, Schema
 
 from tarrafa.search.index import DATED, FACTS, FINGERPRINT, SIGNATURE, STEMS
-from tarrafa.search.query import Clause, Filter, Kind, Query, Sign, moment_of
+from tarrafa.search.query import Clause, ClauseKind, Filter, Query, Sign, moment_of
 from tarrafa.search.sampling import Called, Sample
 from tarrafa.search.slices import SLICES_COUNT, slice_fact
 from tarrafa.search.terms import FOLDED_FIELDS, Term, Terms
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     @property
     def is_cheap_to_count(self) -> bool:
         """Whether documents that match are counted without looking at the places of words."""
-        return all(clause.kind is not Kind.PHRASE for clause in self.required)
+        return all(clause.kind is not ClauseKind.PHRASE for clause in self.required)
 
 
 class Compiler:
@@ -103,7 +103,7 @@ class Compiler:
     def _following_terms(self, question: Question) -> list[Term]:
         terms: list[Term] = []
         for word in sorted(question.following):
-            terms += self._terms.having(Clause(Kind.WORD, (word,)), question.language)
+            terms += self._terms.having(Clause(ClauseKind.WORD, (word,)), question.language)
             terms += self._terms.bettering(word, question.language)
         return terms[:_FOLLOWING_TERMS]
 
@@ -176,18 +176,20 @@ class Compiler:
         return must, must_not
 
     def _exactly(self, clause: Clause, question: Question) -> tantivy.Query:
-        if clause.kind is Kind.PHRASE:
+        if clause.kind is ClauseKind.PHRASE:
             return self._folded_phrase(clause)
         found = self._terms.scoring if question.sample else self._terms.having
         return _joined([(Occur.Should, self._term(*term)) for term in found(clause, question.language)])
 
     def _excluded(self, clause: Clause) -> tantivy.Query:
         """Only the word as it stands: who excludes *nets* has not excluded *net*."""
-        if clause.kind is Kind.PHRASE:
+        if clause.kind is ClauseKind.PHRASE:
             return self._folded_phrase(clause)
         field = FOLDED_FIELDS[clause.field]
         words = (
-            self._terms.completed(field, clause.words[0]) if clause.kind is Kind.PREFIX else self._terms.folds(clause)
+            self._terms.completed(field, clause.words[0])
+            if clause.kind is ClauseKind.PREFIX
+            else self._terms.folds(clause)
         )
         return _joined([(Occur.Should, self._term(field, word, 1.0)) for word in words])
 
@@ -212,7 +214,7 @@ class Compiler:
         """All that adds to a score: words of any sign but not, in every field, and words of expansion."""
         found = self._any_terms(question)
         for clause in question.query.clauses:
-            if clause.sign is Sign.MUST and clause.kind is not Kind.PREFIX:
+            if clause.sign is Sign.MUST and clause.kind is not ClauseKind.PREFIX:
                 for word in clause.words:
                     found += self._terms.bettering(word, question.language)
         return found + [(STEMS, stem, boost) for stem, boost in question.extra]
@@ -222,10 +224,10 @@ class Compiler:
         told = set(telling(plain_words(question.query, Sign.ANY))) - question.following
         found: list[Term] = []
         for clause in loose:
-            if clause.kind is Kind.WORD and not clause.field and clause.words[0] not in told:
+            if clause.kind is ClauseKind.WORD and not clause.field and clause.words[0] not in told:
                 continue
             found += self._terms.scoring(clause, question.language)
-            if clause.kind is Kind.WORD and not clause.field:
+            if clause.kind is ClauseKind.WORD and not clause.field:
                 found += self._terms.bettering(clause.words[0], question.language)
         return found
 
@@ -235,7 +237,7 @@ class Compiler:
 
 def plain_words(query: Query, *signs: Sign) -> list[str]:
     """Single words of no particular field, with one of these signs."""
-    plain = (each for each in query.clauses if each.kind is Kind.WORD and not each.field)
+    plain = (each for each in query.clauses if each.kind is ClauseKind.WORD and not each.field)
     return [clause.words[0] for clause in plain if clause.sign in signs]
 
 

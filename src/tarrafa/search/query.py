@@ -41,7 +41,7 @@ class Sign(Enum):
     NOT = "-"
 
 
-class Kind(Enum):
+class ClauseKind(Enum):
     WORD = "word"
     PHRASE = "phrase"
     PREFIX = "prefix"
@@ -50,7 +50,7 @@ class Kind(Enum):
 class Clause(NamedTuple):
     """Words in lower case, with their accents. `field` is empty, `title` or `url`."""
 
-    kind: Kind
+    kind: ClauseKind
     words: tuple[str, ...]
     sign: Sign = Sign.ANY
     field: str = ""
@@ -72,7 +72,7 @@ class Query(NamedTuple):
     @property
     def words(self) -> tuple[str, ...]:
         """All whole words that are looked for, in the order of the question."""
-        sought = (each for each in self.clauses if each.sign is not Sign.NOT and each.kind is not Kind.PREFIX)
+        sought = (each for each in self.clauses if each.sign is not Sign.NOT and each.kind is not ClauseKind.PREFIX)
         return tuple(word for clause in sought for word in clause.words)
 
 
@@ -119,19 +119,19 @@ def _clauses(match: re.Match[str], name: str) -> list[Clause]:
     if match["phrase"] is not None:
         words = _split(_unnamed(name, field) + match["phrase"])
         slop = min(int(match["slop"] or 0), SLOP_LIMIT)
-        return [Clause(Kind.PHRASE, words, sign, field, slop)] if words else []
+        return [Clause(ClauseKind.PHRASE, words, sign, field, slop)] if words else []
     words = _split(_unnamed(name, field) + match["word"])
     if words and match["word"].endswith("*") and len(words[-1]) >= PREFIX_MIN_CHARS:
-        return [*_single(words[:-1], sign, field), Clause(Kind.PREFIX, words[-1:], sign, field)]
+        return [*_single(words[:-1], sign, field), Clause(ClauseKind.PREFIX, words[-1:], sign, field)]
     return _single(words, sign, field)
 
 
 def _relaxed(clauses: list[Clause]) -> list[Clause]:
     """Phrases without a sign: in a sentence their words are like the others, elsewhere they must be there."""
-    loose_count = sum(clause.kind is Kind.WORD and clause.sign is Sign.ANY for clause in clauses)
+    loose_count = sum(clause.kind is ClauseKind.WORD and clause.sign is Sign.ANY for clause in clauses)
     found: list[Clause] = []
     for clause in clauses:
-        if clause.kind is Kind.PHRASE and clause.sign is Sign.ANY:
+        if clause.kind is ClauseKind.PHRASE and clause.sign is Sign.ANY:
             if loose_count >= SENTENCE_WORDS:
                 found += _single(clause.words, Sign.ANY, clause.field)
             else:
@@ -150,8 +150,8 @@ def _single(words: Iterable[str], sign: Sign, field: str) -> list[Clause]:
     """Several words in one, as in `e-mail`, must stand together if they are excluded."""
     together = tuple(words)
     if sign is Sign.NOT and len(together) > 1:
-        return [Clause(Kind.PHRASE, together, sign, field)]
-    return [Clause(Kind.WORD, (word,), sign, field) for word in together]
+        return [Clause(ClauseKind.PHRASE, together, sign, field)]
+    return [Clause(ClauseKind.WORD, (word,), sign, field) for word in together]
 
 
 def _split(text: str) -> tuple[str, ...]:

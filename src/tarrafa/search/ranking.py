@@ -30,7 +30,7 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 
-class RankColumns(Protocol):
+class RankValues(Protocol):
     """One value for each page asked for; zeros for pages that are not known."""
 
     @property
@@ -46,7 +46,7 @@ class RankColumns(Protocol):
 class RankSource(Protocol):
     """What links say about pages, by the fingerprints of their URLs. The mean page has rank 1."""
 
-    def of(self, fingerprints: U64) -> RankColumns: ...
+    def of(self, fingerprints: U64) -> RankValues: ...
 
     def anchors(self, fingerprints: U64) -> Sequence[Sequence[tuple[str, int]]]:
         """How others call each page, with votes, best first."""
@@ -90,7 +90,7 @@ def join(parts: Sequence[Candidates]) -> Candidates:
     return joined.take(order[:CANDIDATES_LIMIT].astype(np.int64))
 
 
-def score(found: Candidates, near: F64, anchors: F64, ranks: RankColumns | None, now: float | None) -> Scores:
+def score(found: Candidates, near: F64, anchors: F64, ranks: RankValues | None, now: float | None) -> Scores:
     """`near` and `anchors` are one value for each candidate; `now` is given when fresh pages are wanted."""
     best = float(found.words.max(initial=0.0))
     by_anchors = ANCHORS_SHARE * best * anchors
@@ -100,7 +100,7 @@ def score(found: Candidates, near: F64, anchors: F64, ranks: RankColumns | None,
     return Scores(total, found.words, near, by_anchors, links, fresh, rank, np.zeros(len(total)))
 
 
-def _links(ranks: RankColumns | None, count: int) -> tuple[F64, F64]:
+def _links(ranks: RankValues | None, count: int) -> tuple[F64, F64]:
     if ranks is None:
         return np.zeros(count), np.zeros(count)
     shares = ((ranks.rank, RANK_SHARE), (ranks.host_rank, HOST_SHARE), (ranks.links_outside, OUTSIDE_SHARE))

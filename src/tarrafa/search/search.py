@@ -15,7 +15,7 @@ import numpy as np
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import InputError
-from tarrafa.search.answers import Hit, Request, Results
+from tarrafa.search.answers import Hit, Results, SearchRequest
 from tarrafa.search.compiling import Question
 from tarrafa.search.expansion import DOCUMENTS_LIMIT, WORDS_LIMIT, expansion, inverse_frequency
 from tarrafa.search.index import has_index
@@ -36,7 +36,7 @@ from tarrafa.search.ranking import (
     spread,
 )
 from tarrafa.search.remembering import Remembered
-from tarrafa.search.semantic import MEANING_LIMIT, Meaning, Passage, raised, sought_words, word_vectors
+from tarrafa.search.semantic import MEANING_LIMIT, Passage, SemanticModel, raised, sought_words, word_vectors
 from tarrafa.search.shard import Found, Kept, Opened, Shard
 from tarrafa.search.showing import Marker, make_hit
 from tarrafa.search.spelling import WORD_MIN_CHARS, best_spelling
@@ -78,7 +78,7 @@ class Search:
         self,
         folder: Path,
         ranks: RankSource | None,
-        meaning: Callable[[], Meaning] = word_vectors,
+        meaning: Callable[[], SemanticModel] = word_vectors,
         clock: Clock | None = None,
     ) -> None:
         self._folder = folder
@@ -88,7 +88,7 @@ class Search:
         self._language = Language()
         self._opened: dict[Path, Opened] = {}
         self._shards: list[Shard] = []
-        self._orders: Remembered[tuple[Request, bool], _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
+        self._orders: Remembered[tuple[SearchRequest, bool], _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
         self.refresh()
 
     @classmethod
@@ -112,7 +112,7 @@ class Search:
     def documents_count(self) -> int:
         return sum(shard.documents_count for shard in self._shards)
 
-    def search(self, request: Request) -> Results:
+    def search(self, request: SearchRequest) -> Results:
         started = time.perf_counter()
         ordered = self._ordered(request)
         if ordered is None:
@@ -128,14 +128,14 @@ class Search:
             is_estimated=any(each.is_estimated for each in ordered.found[: len(ordered.shards)]),
         )
 
-    def _ordered(self, request: Request) -> _Ordered | None:
+    def _ordered(self, request: SearchRequest) -> _Ordered | None:
         """Where a sample of the documents holds fewer results than are asked for, all are looked at."""
         ordered = self._remembered(request, is_thorough=False)
         if ordered is None or ordered.is_enough(request.page * request.top):
             return ordered
         return self._remembered(request, is_thorough=True)
 
-    def _remembered(self, request: Request, is_thorough: bool) -> _Ordered | None:
+    def _remembered(self, request: SearchRequest, is_thorough: bool) -> _Ordered | None:
         """Remembered without its page. What changes with time is worked out each time."""
         orders, wanted = self._orders, -(-request.page * request.top // _WANTED_STEP) * _WANTED_STEP
         key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False), is_thorough
@@ -148,7 +148,7 @@ class Search:
             orders.put(key, ordered)
         return ordered
 
-    def _put_in_order(self, request: Request, wanted: int, is_thorough: bool) -> _Ordered | None:
+    def _put_in_order(self, request: SearchRequest, wanted: int, is_thorough: bool) -> _Ordered | None:
         shards = self._shards
         question = self._question(request)._replace(is_thorough=is_thorough)
         if not question.query.clauses and not question.query.filters:
@@ -168,7 +168,7 @@ class Search:
         suggestion = self._suggestion(shards, request.text, question.query)
         return _Ordered(shards, question, found, candidates, scores, order, groups, count, suggestion)
 
-    def _question(self, request: Request) -> Question:
+    def _question(self, request: SearchRequest) -> Question:
         query = parse(request.text)
         asked = {"site": request.site, "lang": request.language, "after": request.after, "before": request.before}
         more = [made for name, value in asked.items() if value and (made := _asked(name, value))]
@@ -220,7 +220,7 @@ class Search:
         passages = [Passage(f"{each.title} {each.description}", each.text) for each in kept]
         return raised(scores, best, self._meaning().likeness(words, passages))
 
-    def _page(self, ordered: _Ordered, request: Request) -> tuple[Hit, ...]:
+    def _page(self, ordered: _Ordered, request: SearchRequest) -> tuple[Hit, ...]:
         start = (request.page - 1) * request.top
         marker = Marker(self._language, ordered.question)
         hits: list[Hit] = []

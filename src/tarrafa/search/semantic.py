@@ -41,7 +41,7 @@ class Passage(NamedTuple):
     text: str
 
 
-class Meaning(Protocol):
+class SemanticModel(Protocol):
     """Asked by any number of threads."""
 
     def likeness(self, words: Sequence[str], passages: Sequence[Passage]) -> F64:
@@ -82,14 +82,14 @@ class WordVectors:
         return np.zeros(self._vectors.shape[1], np.float32)
 
 
-def has_meaning() -> bool:
+def has_semantic_model() -> bool:
     return all(find_spec(name) is not None for name in ("safetensors", "tokenizers", "wordllama"))
 
 
 @cache
-def word_vectors() -> Meaning:
+def word_vectors() -> SemanticModel:
     """Read once, when somebody asks for the first time: that takes a fifth of a second and 65 MB."""
-    if not has_meaning():
+    if not has_semantic_model():
         raise InputError("searching by meaning is an extra: install tarrafa[semantic], or search without --semantic")
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer

@@ -25,7 +25,7 @@ from tarrafa.search.index import (
     open_index,
 )
 from tarrafa.search.leading import estimated_count
-from tarrafa.search.query import Clause, Kind
+from tarrafa.search.query import Clause, ClauseKind
 from tarrafa.search.ranking import CANDIDATES_LIMIT, F64, U64, Candidates
 from tarrafa.search.slices import SLICES_COUNT
 from tarrafa.search.terms import Terms
@@ -107,7 +107,7 @@ class Shard:
     def _count(self, question: Question, found: int, excluded_signatures: list[int]) -> tuple[int, bool]:
         """How many match, and whether that is estimated: not all that may match were looked at."""
         if question.following:
-            clauses = [Clause(Kind.WORD, (word,)) for word in sorted(question.following)]
+            clauses = [Clause(ClauseKind.WORD, (word,)) for word in sorted(question.following)]
             counts = [self._terms.documents_with(clause, question.language) for clause in clauses]
             return estimated_count(found, counts, self.documents_count), True
         if question.sample is None:

@@ -6,7 +6,7 @@ What no document has is left out: to look for it would only take time.
 from tantivy import Searcher
 
 from tarrafa.search.index import ADDRESS, ANCHORS, HEADINGS, STEMS, TITLE, TITLES, WORDS
-from tarrafa.search.query import Clause, Kind
+from tarrafa.search.query import Clause, ClauseKind
 from tarrafa.search.words import Language
 
 # How much a word counts by where it stands. Text and title are in `stems` already: what is here comes on top.
@@ -42,7 +42,7 @@ class Terms:
     def having(self, clause: Clause, language: str | None) -> list[Term]:
         """By which a document has the word."""
         field, word = FOLDED_FIELDS[clause.field], clause.words[0]
-        if clause.kind is Kind.PREFIX:
+        if clause.kind is ClauseKind.PREFIX:
             return [(field, each, WORDS_BOOST) for each in self.completed(field, word)]
         fold = self._language.folded[word]
         if clause.field:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from tantivy import Document, Query
 
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.disk import Hold, remove_unfinished, translated, whole_file
+from tarrafa.disk import FolderLock, atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.anchored import I64, U64, UNKNOWN, AnchorSums, anchor_sum
 from tarrafa.search.fields import (
@@ -75,7 +75,7 @@ class _Mark(NamedTuple):
     anchors: str = ""
 
 
-class Writer:
+class IndexWriter:
     """The index of one agent, to be written. Close it to let another process in."""
 
     def __init__(
@@ -89,9 +89,9 @@ class Writer:
         self._schema = make_schema()
         # Filled by renew, emptied by commit: rows by number, and the sums of their anchors.
         self._renewed: list[tuple[I64, U64]] = []
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = Hold(folder)
+            self._hold = FolderLock(folder)
             try:
                 self._open(is_new)
             except BaseException:
@@ -179,7 +179,7 @@ class Writer:
             sums = np.array(list(map(anchor_sum, self._anchor_texts(keys[start : start + _ANCHOR_ROWS]))), np.uint64)
             changed.append(some[self._sums.of(some) != sums])
         found = np.concatenate(changed)
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             self._sums.change(found, UNKNOWN)
         return np.sort(found)
 
@@ -194,7 +194,7 @@ class Writer:
 
     def commit(self) -> None:
         """What was applied is found from now on, also after a loss of power."""
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             self._sums.sync()
             try:
                 self._writer.commit()
@@ -234,5 +234,5 @@ def _read_mark(folder: Path) -> _Mark:
 
 
 def _write_mark(folder: Path, mark: _Mark) -> None:
-    with whole_file(folder / _MARK) as file:
+    with atomic_file(folder / _MARK) as file:
         file.write(json.dumps({"format": FORMAT, **mark._asdict()}).encode())

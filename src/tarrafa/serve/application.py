@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Scope
 
 from tarrafa.clock import Clock
 from tarrafa.errors import InputError
-from tarrafa.search import Hit, Request, Results
+from tarrafa.search import Hit, Results, SearchRequest
 from tarrafa.serve.api import facts_told, results_told
 from tarrafa.serve.asking import (
     EXPLAINED_LIMIT,
@@ -145,7 +145,7 @@ class _Desk:
             },
         )
 
-    async def _search(self, request: Request) -> Results | None:
+    async def _search(self, request: SearchRequest) -> Results | None:
         pool = self._phrases if has_phrase(request) else self._searching
         return await pool.run(partial(self._site.collection.search, request))
 

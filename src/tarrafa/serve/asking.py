@@ -6,7 +6,7 @@ from datetime import date
 from http import HTTPStatus
 
 from tarrafa.errors import InputError
-from tarrafa.search import TOP_MAX, Kind, Request, has_meaning
+from tarrafa.search import TOP_MAX, ClauseKind, SearchRequest, has_semantic_model
 from tarrafa.search import parse as read_query
 from tarrafa.texts import cut
 from tarrafa.urls import URL_MAX_CHARS, parse
@@ -57,10 +57,10 @@ def query_of(given: Given) -> str:
     return text
 
 
-def search_request(given: Given) -> Request:
+def search_request(given: Given) -> SearchRequest:
     """What a page of results is asked for."""
     site = _text(given, "site")
-    return Request(
+    return SearchRequest(
         text=query_of(given),
         top=PAGE_HITS,
         page=_page(given, PAGE_HITS),
@@ -75,11 +75,11 @@ def search_request(given: Given) -> Request:
     )
 
 
-def api_request(given: Given) -> Request:
+def api_request(given: Given) -> SearchRequest:
     """The same for a program, which may also say how many, and ask why."""
     only_known("/api/search", given)
     top = _number(given, "top", PAGE_HITS, 1, TOP_MAX)
-    return Request(
+    return SearchRequest(
         text=query_of(given),
         top=top,
         page=_page(given, top),
@@ -95,13 +95,13 @@ def api_request(given: Given) -> Request:
     )
 
 
-def explained_request(query: str) -> Request:
+def explained_request(query: str) -> SearchRequest:
     """The results of a query among which one page looks for itself."""
-    return Request(text=query, top=EXPLAINED_LIMIT, per_site=0, explain=True)
+    return SearchRequest(text=query, top=EXPLAINED_LIMIT, per_site=0, explain=True)
 
 
-def has_phrase(request: Request) -> bool:
-    return any(clause.kind is Kind.PHRASE for clause in read_query(request.text).clauses)
+def has_phrase(request: SearchRequest) -> bool:
+    return any(clause.kind is ClauseKind.PHRASE for clause in read_query(request.text).clauses)
 
 
 def url_of(given: Given) -> str:
@@ -159,7 +159,7 @@ def _date(given: Given, name: str) -> str | None:
 
 def _semantic(given: Given) -> bool:
     is_wanted = _switch(given, "semantic")
-    if is_wanted and not has_meaning():
+    if is_wanted and not has_semantic_model():
         raise RefusedError("refused_semantic")
     return is_wanted
 

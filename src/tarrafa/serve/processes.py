@@ -24,7 +24,7 @@ from typing import Any
 
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
-from tarrafa.search import Request, Results
+from tarrafa.search import Results, SearchRequest
 from tarrafa.serve.asking import RefusedError
 from tarrafa.serve.messages import Messages
 from tarrafa.serve.pausing import Pauses
@@ -174,7 +174,7 @@ class Processes:
     def documents_count(self) -> int:
         return self._collection.documents_count
 
-    def search(self, request: Request) -> Results | None:
+    def search(self, request: SearchRequest) -> Results | None:
         found: Results | None = self._ask("search", request)
         return found
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tarrafa.agent import checkpoint_of
-from tarrafa.keep import ARCHIVE_FOLDER
 from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
 from tarrafa.keep.finding import Catalogued, Finder, newest_links
+from tarrafa.layout import CrawlPaths, agents_of
 
 VISITS_LIMIT = 200  # the newest
 SOURCES_LIMIT = 2_000  # pages that link to one, those that were read last, of which the best are shown
@@ -24,13 +24,13 @@ _TOLD_COLUMNS = [*_TOLD, "published_at", "modified_at"]
 class Agent(NamedTuple):
     """One agent's folder, at its last checkpoint."""
 
-    folder: Path
+    paths: CrawlPaths
     checkpoint: int
     finder: Finder
 
     @property
     def archive(self) -> Path:
-        return self.folder / ARCHIVE_FOLDER
+        return self.paths.archive
 
     def documents(self) -> AbstractContextManager[list[Catalogued[DocumentCatalogue]]]:
         return self.finder.documents(self.checkpoint)
@@ -69,18 +69,13 @@ class Agents:
     def __init__(self, root: Path) -> None:
         self._root = root
         # Filled by now: what a finder has opened is of use to the next who asks.
-        self._finders: dict[Path, Finder] = {}
+        self._finders: dict[CrawlPaths, Finder] = {}
 
     def now(self) -> list[Agent]:
         """Those that have begun, each at its last checkpoint."""
-        folders = [path.parents[1] for path in sorted(self._root.glob("agents/*/hosts/hosts.sqlite"))]
         return [
-            Agent(
-                folder,
-                checkpoint_of(folder / "hosts" / "hosts.sqlite").number,
-                self._finders.setdefault(folder, Finder(folder)),
-            )
-            for folder in folders
+            Agent(paths, checkpoint_of(paths.hosts).number, self._finders.setdefault(paths, Finder(paths)))
+            for paths in agents_of(self._root)
         ]
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tarrafa.clock import Clock
-from tarrafa.collection.ranking import ranks_folder, ranks_stamp
+from tarrafa.collection.ranking import ranks_stamp
 from tarrafa.errors import InputError, TarrafaError
+from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
-from tarrafa.search import Request, Results, Search
+from tarrafa.search import Results, Search, SearchRequest
 
 RENEW_SECONDS = 3.0
 
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 class Searching(Protocol):
     """What is asked; `tarrafa.search.Search` is the real one."""
 
-    def search(self, request: Request) -> Results: ...
+    def search(self, request: SearchRequest) -> Results: ...
     def suggest(self, prefix: str, limit: int) -> list[str]: ...
     def refresh(self) -> None: ...
 
@@ -39,7 +40,7 @@ class Answering(Protocol):
 
     def begin(self) -> None: ...
     def close(self) -> None: ...
-    def search(self, request: Request) -> Results | None: ...
+    def search(self, request: SearchRequest) -> Results | None: ...
     def suggest(self, prefix: str, limit: int) -> list[str]: ...
 
     @property
@@ -83,7 +84,7 @@ class Collection:
         search = self._now()
         return search.documents_count if search else 0
 
-    def search(self, request: Request) -> Results | None:
+    def search(self, request: SearchRequest) -> Results | None:
         """None while nothing is indexed."""
         search = self._now()
         return search.search(request) if search else None
@@ -122,7 +123,7 @@ class Collection:
     def _renew_ranks(self) -> None:
         stamp = ranks_stamp(self._root)
         if stamp != self._ranks_stamp:
-            self._ranks = Ranks.open(ranks_folder(self._root))
+            self._ranks = Ranks.open(CrawlPaths(self._root).ranks)
             self._ranks_stamp = stamp
 
 

@@ -12,7 +12,7 @@ from jinja2 import PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
 from tarrafa.agent import Outcome
-from tarrafa.search import Request
+from tarrafa.search import SearchRequest
 from tarrafa.serve.languages import LANGUAGES, Words, known_codes
 from tarrafa.serve.wording import SpeakingEnvironment
 from tarrafa.texts import cut, printable
@@ -107,7 +107,7 @@ def parameters(**values: object) -> str:
     return urlencode({name: "1" if value is True else str(value) for name, value in values.items() if value})
 
 
-def pages_addresses(asked: Request, lang: str) -> Callable[[int], str]:
+def pages_addresses(asked: SearchRequest, lang: str) -> Callable[[int], str]:
     """From the number of a page of results to its address. What all of them share is written once."""
     words = parameters(q=asked.text)
     rest = parameters(

@@ -1,15 +1,15 @@
-"""What every uniqueness engine promises, and the records that go in and out.
+"""What every uniqueness engine guarantees, and the records that go in and out.
 
 1. A URL is admitted at most once, ever, also across restarts.
-2. Every URL that was offered is admitted when nothing waits any more, or was admitted before.
+2. Once no URL is waiting, every URL that was offered has been admitted.
 3. Only URLs that were offered are admitted.
 4. What is known of a collected URL is what the last committed batch said of it.
 5. Nothing that was committed is lost by a kill at any moment.
 6. A batch that is offered again changes nothing.
-7. Of a cycle's URLs, each is exactly one of: collected before, known but not collected, collected now, fresh.
+7. Each URL of a cycle is exactly one of: collected before, known but not collected, collected now, fresh.
 
-A batch is numbered by whoever offers it, each number above the last; that is how 6 is kept. Columns of a batch have
-equal lengths and their order means nothing. URLs are canonical.
+Batches are numbered by the caller, in ascending order; guarantee 6 rests on these numbers. All columns of a batch have
+the same length, and the order of its rows has no meaning. URLs are canonical.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-# URLs as Python has them, or as columns have them, which is how a crawl's batches come.
+# A list of Python strings, or an Arrow column, which is how a crawl's batches come.
 Urls: TypeAlias = Sequence[str] | pa.LargeStringArray
 
 PRIORITY_MAX = 2**16 - 1
@@ -37,10 +37,10 @@ class Collected(NamedTuple):
 
 
 class Extracted(NamedTuple):
-    """URLs that were found in pages (the papers' E); a URL may stand here many times."""
+    """URLs found in pages (the papers' E). A URL may occur many times."""
 
     urls: Urls = ()
-    priority: NDArray[np.uint16] = np.empty(0, np.uint16)  # a hint; lower first
+    priority: NDArray[np.uint16] = np.empty(0, np.uint16)  # lower is fetched first
     links: NDArray[np.uint16] = np.empty(0, np.uint16)  # that pointed to it
     outside: NDArray[np.uint16] = np.empty(0, np.uint16)  # of these, from other hosts
 
@@ -52,14 +52,14 @@ class Batch(NamedTuple):
 
 
 class Cycle(NamedTuple):
-    """What a cycle found: the four sets of URLs by count, and the fresh ones."""
+    """The result of a cycle: the size of each of the four sets, and the fresh URLs themselves."""
 
     block: int
     collected_before: int = 0
     known: int = 0  # but not collected
     collected_now: int = 0
     fresh: Sequence[str] = ()
-    set_aside: int = 0  # URLs of other blocks, which wait for their turn
+    set_aside: int = 0  # URLs of other blocks, which wait for a cycle of their block
 
 
 class Known(NamedTuple):
@@ -76,36 +76,78 @@ class Known(NamedTuple):
     offset: int | None = None
 
 
-class Counts(NamedTuple):
+class Quota(NamedTuple):
+    """How many of a host's URLs are scheduled at a time, and below how many more are added; never the larger number."""
+
+    scheduled: int = 1_000
+    refill_below: int = 10
+
+
+class Scheduled(NamedTuple):
+    """The URLs of a host to fetch next, in order."""
+
+    host: str
+    urls: list[str]
+    priorities: list[int]  # one for each URL
+    left_count: int  # all URLs of the host that are not collected: scheduled or remaining
+
+
+class RepositoryCounts(NamedTuple):
     known: int
     collected: int
     hosts: int
     blocks: int
     waiting: int  # offered, not verified yet
     disk_bytes: int
-    scheduled: int = 0  # known and chosen to be fetched next; engines that only compare choose none
+    scheduled: int = 0  # engines that only compare schedule none
 
 
-class Repository(Protocol):
+class UniquenessEngine(Protocol):
     """All known URLs. Used by one thread at a time."""
 
     def cycle(self, batch: Batch) -> Cycle:
-        """Take a batch in, verify one block against all that waits for it, and commit. Durable when it returns."""
+        """Take a batch, verify one block against everything that waits for it, and commit. Durable on return."""
         ...
 
     def lookup(self, url: str) -> Known | None: ...
 
     def urls_of(self, host: str) -> Iterator[Known]:
-        """All known URLs of a host such as `http://example.org`, in the order of their admission."""
+        """Yield all known URLs of a host such as `http://example.org`, in order of admission."""
         ...
 
-    def counts(self) -> Counts: ...
+    def counts(self) -> RepositoryCounts: ...
 
     def close(self) -> None: ...
 
 
-def drain(repository: Repository, number: int) -> Iterator[Cycle]:
-    """Cycles with empty batches, numbered from `number` on, until nothing waits."""
-    while repository.counts().waiting:
-        yield repository.cycle(Batch(number))
+class Repository(UniquenessEngine, Protocol):
+    """A uniqueness engine that also schedules: what a crawl uses."""
+
+    @property
+    def last_batch(self) -> int:
+        """The number of the last committed batch; -1 for none."""
+        ...
+
+    def blocks(self) -> list[int]:
+        """Return the numbers of all blocks."""
+        ...
+
+    def blocks_verified(self) -> list[int]:
+        """Return the block of the last cycle, or both halves if that cycle split it."""
+        ...
+
+    def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
+        """Yield, for each host of the block that has any, its scheduled URLs, at most `per_host` of them.
+
+        They are ordered by priority, then by admission. When a cycle leaves a host with fewer than
+        `Quota.refill_below` scheduled URLs, it schedules up to `Quota.scheduled` of the remaining ones: the shortest
+        for a host that is new, else by priority. A URL stays scheduled until it is collected.
+        """
+        ...
+
+
+def drain(engine: UniquenessEngine, number: int) -> Iterator[Cycle]:
+    """Run cycles with empty batches, numbered from `number` on, until no URL is waiting."""
+    while engine.counts().waiting:
+        yield engine.cycle(Batch(number))
         number += 1

@@ -1,6 +1,6 @@
 """The uniqueness engines that the papers compare, behind the contract of `verify`.
 
-In: a folder and a name. Out: a `Repository` that keeps the same guarantees as the one of production, at another cost.
+In: a folder and a name. Out: a `UniquenessEngine` that keeps the same guarantees as production's, at another cost.
 
     memory        a dictionary, with a journal
     veuniq        the engine of production
@@ -33,25 +33,25 @@ from pathlib import Path
 from typing import cast
 
 from tarrafa.errors import InputError
-from tarrafa.verify.contract import Repository
+from tarrafa.verify.contract import UniquenessEngine
 
 # Where each engine is; imported when it is opened, because some need packages that others do without.
 ENGINES: dict[str, tuple[str, str]] = {
-    "memory": ("tarrafa.lab.engines.memory", "Memory"),
+    "memory": ("tarrafa.lab.engines.memory_engine", "MemoryRepository"),
     "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
     "veuniq-text": ("tarrafa.lab.engines.veuniq_text", "VeuniqText"),
     "drum": ("tarrafa.lab.engines.drum", "DrumRepository"),
-    "central": ("tarrafa.lab.engines.central", "Central"),
-    "files": ("tarrafa.lab.engines.files", "Files"),
-    "sqlite": ("tarrafa.lab.engines.sqlite", "Sqlite"),
-    "lmdb": ("tarrafa.lab.engines.lmdb", "Lmdb"),
-    "rocksdb": ("tarrafa.lab.engines.rocksdb", "Rocksdb"),
-    "mercator-a": ("tarrafa.lab.engines.mercator_a", "MercatorA"),
-    "mercator-b": ("tarrafa.lab.engines.mercator_b", "MercatorB"),
+    "central": ("tarrafa.lab.engines.sorted_text", "CentralRepository"),
+    "files": ("tarrafa.lab.engines.host_files", "HostFiles"),
+    "sqlite": ("tarrafa.lab.engines.sqlite_engine", "SqliteRepository"),
+    "lmdb": ("tarrafa.lab.engines.lmdb_engines", "LmdbRepository"),
+    "rocksdb": ("tarrafa.lab.engines.rocksdb_engine", "RocksdbRepository"),
+    "mercator-a": ("tarrafa.lab.engines.lmdb_engines", "MercatorA"),
+    "mercator-b": ("tarrafa.lab.engines.merge_engines", "MercatorB"),
 }
 
 
-def open_repository(name: str, folder: Path) -> Repository:
+def open_repository(name: str, folder: Path) -> UniquenessEngine:
     """The repository in a folder, made if there is none."""
     if name not in ENGINES:
         near = get_close_matches(name, ENGINES, n=1)
@@ -62,4 +62,4 @@ def open_repository(name: str, folder: Path) -> Repository:
         engine = getattr(import_module(module), kind)
     except ModuleNotFoundError as error:
         raise InputError(f"{name} needs {error.name}: pip install 'tarrafa[engines]'") from None
-    return cast("Repository", engine(folder))
+    return cast("UniquenessEngine", engine(folder))

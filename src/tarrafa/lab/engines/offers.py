@@ -134,7 +134,7 @@ def settled(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
     return after
 
 
-def found(known: Bits, before: Bits, offer: Offer) -> Cycle:
+def cycle_result(known: Bits, before: Bits, offer: Offer) -> Cycle:
     """The four sets; `before` says which URLs were collected before."""
     now = offer.collected()
     urls = offer.urls

@@ -13,16 +13,15 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.lab.engines.home import checked, sync_file
+from tarrafa.lab.engines.engine_folder import checked, refuse, sync_file
 from tarrafa.lab.engines.offers import U64, Bits
-from tarrafa.lab.engines.packing import refuse
 
 Values = tuple[NDArray[np.unsignedinteger], ...]
 # Given what is there and what is offered, what is there then.
 Combine = Callable[[Values, Values], Values]
 
 
-class Layout(NamedTuple):
+class PartLayout(NamedTuple):
     """How many parts, a power of two up to 256; and the kinds of the values."""
 
     part_bits: int
@@ -34,16 +33,16 @@ class Layout(NamedTuple):
     def row_bytes(self) -> int:
         return 8 + sum(kind.itemsize for kind in self.kinds)
 
-    def read(self, file: BinaryIO, written: "Written") -> "Part":
+    def read(self, file: BinaryIO, written: "PartSum") -> "SortedPart":
         keys = np.fromfile(file, np.uint64, written.rows)
-        part = Part(keys, tuple(np.fromfile(file, kind, written.rows) for kind in self.kinds))
+        part = SortedPart(keys, tuple(np.fromfile(file, kind, written.rows) for kind in self.kinds))
         return part if part.written() == written else refuse(file.name)
 
     def nothing(self) -> Values:
         return tuple(np.zeros(0, kind) for kind in self.kinds)
 
 
-class Part(NamedTuple):
+class SortedPart(NamedTuple):
     keys: U64
     values: Values
 
@@ -63,7 +62,7 @@ class Part(NamedTuple):
             found.append(values)
         return tuple(found)
 
-    def put(self, places: NDArray[np.intp], hit: Bits, keys: U64, values: Values) -> "Part":
+    def put(self, places: NDArray[np.intp], hit: Bits, keys: U64, values: Values) -> "SortedPart":
         """Change the values of keys that are there, and insert the others."""
         for column, new in zip(self.values, values, strict=True):
             column[places[hit]] = new[hit]
@@ -75,15 +74,15 @@ class Part(NamedTuple):
         old[at] = False
         columns = zip((self.keys, *self.values), (keys, *values), strict=True)
         whole = [_woven(old, at, column, new[~hit]) for column, new in columns]
-        return Part(whole[0], tuple(whole[1:]))
+        return SortedPart(whole[0], tuple(whole[1:]))
 
-    def written(self) -> "Written":
+    def written(self) -> "PartSum":
         total = xxhash.xxh3_64()
         for column in (self.keys, *self.values):
             total.update(column.data)
-        return Written(len(self.keys), total.intdigest())
+        return PartSum(len(self.keys), total.intdigest())
 
-    def write(self, file: BinaryIO) -> "Written":
+    def write(self, file: BinaryIO) -> "PartSum":
         for column in (self.keys, *self.values):
             column.tofile(file)
         return self.written()
@@ -98,7 +97,7 @@ def _woven(
     return whole
 
 
-class Written(NamedTuple):
+class PartSum(NamedTuple):
     """A part as the manifest knows it."""
 
     rows: int
@@ -107,25 +106,25 @@ class Written(NamedTuple):
 
 class SortedFile(NamedTuple):
     path: Path
-    written: list[Written]  # its parts; none if there is no file yet
+    written: list[PartSum]  # its parts; none if there is no file yet
 
-    def parts(self, layout: Layout) -> Iterator[Part]:
+    def parts(self, layout: PartLayout) -> Iterator[SortedPart]:
         """In their order, each read once."""
         if not self.written:
-            yield from (Part(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
+            yield from (SortedPart(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
             return
         with self._opened(layout) as file:
             for written in self.written:
                 yield layout.read(file, written)
 
-    def _opened(self, layout: Layout) -> BinaryIO:
+    def _opened(self, layout: PartLayout) -> BinaryIO:
         return checked(self.path, self._offset(layout, len(self.written))).open("rb")
 
-    def _offset(self, layout: Layout, place: int) -> int:
+    def _offset(self, layout: PartLayout, place: int) -> int:
         """Where a part begins."""
         return sum(each.rows for each in self.written[:place]) * layout.row_bytes()
 
-    def lookup(self, layout: Layout, keys: U64) -> tuple[Bits, Values]:
+    def lookup(self, layout: PartLayout, keys: U64) -> tuple[Bits, Values]:
         """Which of these keys are there, and their values; the keys are sorted, and only their parts are read."""
         hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
         for part, some in self._parts_of(layout, keys):
@@ -134,7 +133,7 @@ class SortedFile(NamedTuple):
             values.append(part.values_at(places, hit))
         return np.concatenate(hits), tuple(np.concatenate(columns) for columns in zip(*values, strict=True))
 
-    def _parts_of(self, layout: Layout, keys: U64) -> Iterator[tuple[Part, U64]]:
+    def _parts_of(self, layout: PartLayout, keys: U64) -> Iterator[tuple[SortedPart, U64]]:
         """The parts to which keys belong, each with these."""
         edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.written) + 1))
         if not edges[-1]:
@@ -145,7 +144,7 @@ class SortedFile(NamedTuple):
                 yield layout.read(file, self.written[place]), keys[edges[place] : edges[place + 1]]
 
 
-def write_sorted(path: Path, parts: Iterable[Part]) -> SortedFile:
+def write_sorted(path: Path, parts: Iterable[SortedPart]) -> SortedFile:
     """A new file of the parts, written as they come."""
     with path.open("wb") as file:
         written = [part.write(file) for part in parts]

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.lab.engines.central import counted
-from tarrafa.lab.engines.home import Home, State, appended
+from tarrafa.lab.engines.engine_folder import EngineFolder, EngineState, appended, packed, read_pieces, unpacked
 from tarrafa.lab.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
-from tarrafa.lab.engines.packing import packed, read_pieces, unpacked
-from tarrafa.lab.engines.subgroups import Subgroup, SubgroupFile
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.lab.engines.sorted_text import Subgroup, SubgroupFile, counted
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 BLOCKS = 10
@@ -30,7 +28,7 @@ _WAITING = np.dtype(
 )
 
 
-class _Block(NamedTuple):
+class _TextBlock(NamedTuple):
     """A block as the manifest holds it."""
 
     since: int = 0  # the cycle that last took in what waited; part of the names of its files
@@ -42,46 +40,46 @@ class _Block(NamedTuple):
 class VeuniqText:
     def __init__(self, folder: Path, *, blocks: int = BLOCKS, seed: int | None = None) -> None:
         """The number of blocks and the seed are those of the first opening."""
-        self._home = Home(folder, seed)
-        stored = self._home.rest.get("blocks", [_Block()] * blocks)
+        self._folder = EngineFolder(folder, seed)
+        stored = self._folder.rest.get("blocks", [_TextBlock()] * blocks)
         self._blocks = [_block_from(*each) for each in stored]
-        with self._home.opening():
+        with self._folder.opening():
             self._sweep()
 
     def _sweep(self) -> None:
         for kind in ("block", "tmp"):
             named = [self._path(kind, place).name for place in range(len(self._blocks))]
-            self._home.sweep(named, f"{kind}*")
+            self._folder.sweep(named, f"{kind}*")
 
     def _path(self, kind: str, place: int) -> Path:
-        return self._home.folder / f"{kind}{place}-{self._blocks[place].since}"
+        return self._folder.path / f"{kind}{place}-{self._blocks[place].since}"
 
     def _file(self, place: int) -> SubgroupFile:
         return SubgroupFile(self._path("block", place), self._blocks[place].subgroups)
 
     def cycle(self, batch: Batch) -> Cycle:
-        return self._home.cycle(batch, self._cycle)
+        return self._folder.cycle(batch, self._cycle)
 
-    def _cycle(self, batch: Batch, state: State) -> Cycle:
+    def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
         number, chosen = state.cycle, state.cycle % len(self._blocks)
         offer = offer_of(batch, state.seed, number)
         places = _places(offer.hosts, len(self._blocks))
         after = [self._set_aside(place, offer, places) for place in range(len(self._blocks))]
         mine = distinct(self._waiting(chosen, offer.take(np.flatnonzero(places == chosen)))).by_url()
-        file, cycle = self._file(chosen).rewrite(self._home.folder / f"block{chosen}-{number}", mine, number)
-        after[chosen] = _Block(number, 0, 0, file.subgroups)
+        file, cycle = self._file(chosen).rewrite(self._folder.path / f"block{chosen}-{number}", mine, number)
+        after[chosen] = _TextBlock(number, 0, 0, file.subgroups)
         self._commit(counted(state, [subgroup for block in after for subgroup in block.subgroups]), after)
         return cycle._replace(block=chosen, set_aside=int((places != chosen).sum()))
 
-    def _commit(self, state: State, blocks: list[_Block]) -> None:
-        self._home.commit(state, blocks=blocks)
+    def _commit(self, state: EngineState, blocks: list[_TextBlock]) -> None:
+        self._folder.commit(state, blocks=blocks)
         self._blocks = blocks
         self._sweep()
 
-    def _set_aside(self, place: int, offer: Offer, places: NDArray[np.int64]) -> _Block:
+    def _set_aside(self, place: int, offer: Offer, places: NDArray[np.int64]) -> _TextBlock:
         """The block after its URLs were written behind those that wait for it."""
         block, theirs = self._blocks[place], offer.take(np.flatnonzero(places == place))
-        if not theirs.urls or place == (self._home.state.cycle + 1) % len(self._blocks):
+        if not theirs.urls or place == (self._folder.state.cycle + 1) % len(self._blocks):
             return block
         size = appended(self._path("tmp", place), block.waiting_bytes, packed(_rows_of(theirs), theirs.urls))
         return block._replace(waiting=block.waiting + len(theirs.urls), waiting_bytes=size)
@@ -96,7 +94,7 @@ class VeuniqText:
     def _file_of(self, url: str) -> SubgroupFile | None:
         if not is_url(url):
             return None
-        hosts = keys_of([url], self._home.state.seed).hosts
+        hosts = keys_of([url], self._folder.state.seed).hosts
         return self._file(int(_places(hosts, len(self._blocks))[0]))
 
     def lookup(self, url: str) -> Known | None:
@@ -107,12 +105,12 @@ class VeuniqText:
         file = self._file_of(host + "/")
         return file.urls_of(host) if file else iter(())
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         waiting = sum(block.waiting for block in self._blocks)
-        return self._home.state.counts(self._home.folder, len(self._blocks), waiting)
+        return self._folder.state.counts(self._folder.path, len(self._blocks), waiting)
 
     def close(self) -> None:
-        self._home.close()
+        self._folder.close()
 
 
 def _places(hosts: NDArray[np.uint64], blocks: int) -> NDArray[np.int64]:
@@ -120,8 +118,8 @@ def _places(hosts: NDArray[np.uint64], blocks: int) -> NDArray[np.int64]:
     return (((hosts >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)).astype(np.int64)
 
 
-def _block_from(since: int, waiting: int, waiting_bytes: int, subgroups: list[Any]) -> _Block:
-    return _Block(since, waiting, waiting_bytes, [Subgroup(*each) for each in subgroups])
+def _block_from(since: int, waiting: int, waiting_bytes: int, subgroups: list[Any]) -> _TextBlock:
+    return _TextBlock(since, waiting, waiting_bytes, [Subgroup(*each) for each in subgroups])
 
 
 def _rows_of(offer: Offer) -> Rows:

@@ -6,6 +6,6 @@ experiment is asked for by name, `tarrafa experiment NAME`.
 Not here: the things that are measured. Those stand in their rooms, and production uses the same.
 """
 
-from tarrafa.lab.experiment.cost_model import Costs, Parameters, table
+from tarrafa.lab.experiment.cost_model import ModelCosts, ModelParameters, table
 
-__all__ = ["Costs", "Parameters", "table"]
+__all__ = ["ModelCosts", "ModelParameters", "table"]

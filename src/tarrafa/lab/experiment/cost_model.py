@@ -38,7 +38,7 @@ PRINTED_VEUNIQ = (
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class ModelParameters:
     """Table 1 of the paper, with the values of section 6.1; the letters are the paper's."""
 
     fresh_share: float = 1 / 9  # p
@@ -51,7 +51,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class ModelCosts:
     """One cell of Table 2 for each of the two, with what is printed there."""
 
     urls: int
@@ -67,25 +67,25 @@ class Costs:
         return (printed(self.drum), printed(self.veuniq)) == (self.printed_drum, self.printed_veuniq)
 
 
-def drum_buckets(memory_bytes: int, given: Parameters) -> float:
+def drum_buckets(memory_bytes: int, given: ModelParameters) -> float:
     """k: as many buckets as there is memory for their buffers."""
     return memory_bytes / (4 * given.file_buffer_bytes)
 
 
-def drum_disk_bytes(memory_bytes: int, given: Parameters) -> float:
+def drum_disk_bytes(memory_bytes: int, given: ModelParameters) -> float:
     """D: the disk that the buckets take when none is wasted."""
     per_key = given.hash_bytes + given.pointer_bytes
     return memory_bytes**2 * (given.hash_bytes + given.url_bytes) / (8 * given.file_buffer_bytes * per_key)
 
 
-def drum_written_bytes(urls: int, buckets: float, bucket_bytes: float, given: Parameters) -> float:
+def drum_written_bytes(urls: int, buckets: float, bucket_bytes: float, given: ModelParameters) -> float:
     """w of equation 1: the central file is read and written once for each time that the buckets have filled."""
     p, known, b, size = given.fresh_share, given.known_urls, given.url_bytes, given.hash_bytes
     passes = (2 * known * size + p * size * urls) * size / (b * buckets * bucket_bytes)
     return urls * b * (passes + 2 + p + 2 * size / b)
 
 
-def drum_overhead(urls: int, memory_bytes: int, disk_bytes: float, given: Parameters) -> float:
+def drum_overhead(urls: int, memory_bytes: int, disk_bytes: float, given: ModelParameters) -> float:
     """α of equation 2: memory is the limit, or the disk for the buckets is."""
     p, b, size, pointer = given.fresh_share, given.url_bytes, given.hash_bytes, given.pointer_bytes
     moved = 2 * given.known_urls * size + p * size * urls
@@ -96,14 +96,14 @@ def drum_overhead(urls: int, memory_bytes: int, disk_bytes: float, given: Parame
     return passes + 2 + p + 2 * size / b
 
 
-def veuniq_overhead(urls: int, memory_bytes: int, blocks: float, given: Parameters) -> float:
+def veuniq_overhead(urls: int, memory_bytes: int, blocks: float, given: ModelParameters) -> float:
     """α of equation 3: a cycle reads and writes one block of N, and sets the URLs of the others aside."""
     p, b, pointer, beta = given.fresh_share, given.url_bytes, given.pointer_bytes, given.other_block_share
     merged = urls * p * (b + pointer) + 2 * b * given.known_urls
     return (b + pointer) * (merged + 2 * blocks * memory_bytes * beta) / (b * blocks * memory_bytes)
 
 
-def blocks_at(row: int, memory_bytes: int, given: Parameters) -> float:
+def blocks_at(row: int, memory_bytes: int, given: ModelParameters) -> float:
     """N at a row of Table 2."""
     blocks = drum_buckets(memory_bytes, given)
     for urls in URLS[2 : row + 1]:
@@ -111,16 +111,16 @@ def blocks_at(row: int, memory_bytes: int, given: Parameters) -> float:
     return blocks
 
 
-def table(given: Parameters | None = None) -> list[Costs]:
+def table(given: ModelParameters | None = None) -> list[ModelCosts]:
     """The twenty cells of Table 2, row by row."""
-    given = given or Parameters()
+    given = given or ModelParameters()
     return [_cell(row, column, given) for row in range(len(URLS)) for column in range(len(MEMORIES))]
 
 
-def _cell(row: int, column: int, given: Parameters) -> Costs:
+def _cell(row: int, column: int, given: ModelParameters) -> ModelCosts:
     urls, memory_bytes = URLS[row], MEMORIES[column]
     blocks = blocks_at(row, memory_bytes, given)
-    return Costs(
+    return ModelCosts(
         urls=urls,
         memory_bytes=memory_bytes,
         blocks=blocks,

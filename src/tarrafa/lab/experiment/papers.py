@@ -7,7 +7,7 @@ hours to within half a percent, and the rates are pages by time.
 
 from typing import NamedTuple
 
-from tarrafa.lab.experiment.uniqueness import Curve, Row, curve
+from tarrafa.lab.experiment.uniqueness import GrowthCurve, GrowthRow, curve
 
 MILLION = 1_000_000
 OTHER_SECONDS = 270
@@ -33,7 +33,7 @@ TABLE_4_5 = {
 }
 
 
-class Mark(NamedTuple):
+class SizeMark(NamedTuple):
     """An engine at a size of the repository; what the papers print is none for engines that they do not measure."""
 
     engine: str
@@ -48,23 +48,23 @@ class Mark(NamedTuple):
     table_4_5: float | None = None
 
 
-def printed_curve(times: tuple[float, ...]) -> Curve:
-    return Curve(tuple(float(mark * MILLION) for mark in MARKS), times)
+def printed_curve(times: tuple[float, ...]) -> GrowthCurve:
+    return GrowthCurve(tuple(float(mark * MILLION) for mark in MARKS), times)
 
 
-def crawl_hours(cycle_seconds: Curve, millions: float) -> float:
+def crawl_hours(cycle_seconds: GrowthCurve, millions: float) -> float:
     """How long a crawl takes until so many millions of URLs are known."""
     cycles = max(1, round(millions * MILLION / KNOWN_PER_CYCLE))
     verifying = sum(cycle_seconds.at(cycle * KNOWN_PER_CYCLE) for cycle in range(1, cycles + 1))
     return (cycles * OTHER_SECONDS + verifying) / 3600
 
 
-def pages_per_second(cycle_seconds: Curve, millions: float) -> float:
+def pages_per_second(cycle_seconds: GrowthCurve, millions: float) -> float:
     cycles = max(1, round(millions * MILLION / KNOWN_PER_CYCLE))
     return cycles * PAGES_PER_CYCLE / (crawl_hours(cycle_seconds, millions) * 3600)
 
 
-def marks(rows: list[Row]) -> list[Mark]:
+def marks(rows: list[GrowthRow]) -> list[SizeMark]:
     """Every engine at the papers' sizes as far as it got, and at the last size."""
     found = []
     for engine in dict.fromkeys(row.engine for row in rows):
@@ -79,14 +79,14 @@ def marks(rows: list[Row]) -> list[Mark]:
     return found
 
 
-def _mark(engine: str, millions: float, wall: Curve, cpu: Curve) -> Mark:
+def _mark(engine: str, millions: float, wall: GrowthCurve, cpu: GrowthCurve) -> SizeMark:
     known = millions * MILLION
     ours = (cpu.at(known), wall.at(known), crawl_hours(wall, millions), pages_per_second(wall, millions))
     if millions not in MARKS or engine not in TABLE_3:
-        return Mark(engine, millions, *ours)
+        return SizeMark(engine, millions, *ours)
     place = MARKS.index(int(millions))
     printed = (table[engine][place] for table in (TABLE_3, TABLE_4_3, TABLE_4_4, TABLE_4_5))
-    return Mark(engine, millions, *ours, *printed)
+    return SizeMark(engine, millions, *ours, *printed)
 
 
 HEADS = (
@@ -95,7 +95,7 @@ HEADS = (
 )
 
 
-def cells(mark: Mark) -> tuple[str, ...]:
+def cells(mark: SizeMark) -> tuple[str, ...]:
     """A row of the table, under HEADS."""
     ours = (f"{mark.cpu_seconds:.2f}", f"{mark.wall_seconds:.2f}")
     crawl = (f"{mark.crawl_hours:.2f}", _shown(mark.table_4_4), f"{mark.pages_per_second:.2f}", _shown(mark.table_4_5))
@@ -106,14 +106,14 @@ def _shown(figure: float | None) -> str:
     return "" if figure is None else f"{figure:.2f}"
 
 
-def page(found: list[Mark]) -> str:
+def page(found: list[SizeMark]) -> str:
     """The table and the verdict as Markdown."""
     lines = [HEADS, ("---",) * len(HEADS), *(cells(mark) for mark in found)]
     rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"# Time per cycle as the repository grows\n\n{rows}\n\n{verdict(found)}\n"
 
 
-def verdict(found: list[Mark]) -> str:
+def verdict(found: list[SizeMark]) -> str:
     """What the figures say, in sentences."""
     sentences = [_growth(found, engine) for engine in dict.fromkeys(mark.engine for mark in found)]
     last = {mark.engine: mark for mark in found}
@@ -122,7 +122,7 @@ def verdict(found: list[Mark]) -> str:
     return "\n".join(sentences)
 
 
-def _growth(found: list[Mark], engine: str) -> str:
+def _growth(found: list[SizeMark], engine: str) -> str:
     mine = [mark for mark in found if mark.engine == engine]
     first, last = mine[0], mine[-1]
     text = (
@@ -137,7 +137,7 @@ def _growth(found: list[Mark], engine: str) -> str:
     return f"{text}; verifying takes {lost:.1%} of the crawl."
 
 
-def _against(veuniq: Mark, other: Mark) -> str:
+def _against(veuniq: SizeMark, other: SizeMark) -> str:
     ratio = other.wall_seconds / veuniq.wall_seconds
     cpu_ratio = other.cpu_seconds / veuniq.cpu_seconds
     holds = "holds" if ratio > 1 and cpu_ratio > 1 else "does not hold at this size"

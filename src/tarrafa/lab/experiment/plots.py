@@ -9,7 +9,7 @@ from typing import Any
 
 from tarrafa.errors import InputError
 from tarrafa.lab.experiment.papers import MARKS, MILLION, TABLE_3, TABLE_4_3
-from tarrafa.lab.experiment.uniqueness import Curve, Row, curve
+from tarrafa.lab.experiment.uniqueness import GrowthCurve, GrowthRow, curve
 
 KINDS = ("png", "svg")
 _DOTS_PER_INCH = 120
@@ -38,14 +38,14 @@ def figure_of(folder: Path, name: str, columns: int) -> Iterator[Any]:
         figure.savefig(svg, metadata={"Date": None})
 
 
-def draw(rows: list[Row], folder: Path) -> None:
+def draw(rows: list[GrowthRow], folder: Path) -> None:
     """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
     with figure_of(folder, "growth", columns=2) as (left, right):
         _draw_ours(left, rows)
         _draw_beside_papers(right, rows)
 
 
-def _draw_ours(axes: Any, rows: list[Row]) -> None:
+def _draw_ours(axes: Any, rows: list[GrowthRow]) -> None:
     for engine in dict.fromkeys(row.engine for row in rows):
         mine = [row for row in rows if row.engine == engine and row.cpu_seconds is not None]
         millions = [row.known / MILLION for row in mine]
@@ -56,7 +56,7 @@ def _draw_ours(axes: Any, rows: list[Row]) -> None:
     axes.legend()
 
 
-def _draw_beside_papers(axes: Any, rows: list[Row]) -> None:
+def _draw_beside_papers(axes: Any, rows: list[GrowthRow]) -> None:
     for engine in dict.fromkeys(row.engine for row in rows):
         axes.plot(*_outline(curve(rows, engine)), label=engine, color=_COLOURS.get(engine))
     for engine in TABLE_3:
@@ -67,7 +67,7 @@ def _draw_beside_papers(axes: Any, rows: list[Row]) -> None:
     axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _outline(median: Curve) -> tuple[list[float], list[float]]:
+def _outline(median: GrowthCurve) -> tuple[list[float], list[float]]:
     """Of a run in a hurry only where usual cycles ended: between, nothing was measured."""
     known, seconds = median.known, median.seconds
     steps = [(after - before) / MILLION for before, after in pairwise(known)]

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 from tarrafa.agent import CrawlFolder, Ending
 from tarrafa.errors import WorkError
 from tarrafa.lab.experiment.plots import figure_of
-from tarrafa.lab.web import served_apart
+from tarrafa.lab.web import served_in_process
 
 SAMPLES = "crawl.csv"
 _LOOK_SECONDS = 2.0
 _PARTS = 10  # of the crawl, of which the first and the last are compared
 
 
-class Sample(NamedTuple):
+class CrawlSample(NamedTuple):
     """How the crawl stood."""
 
     seconds: float
@@ -31,10 +31,10 @@ class Sample(NamedTuple):
     disk_bytes: int
 
 
-_BEGINNING = Sample(0.0, 0, 0, 0.0, 0, 0)
+_BEGINNING = CrawlSample(0.0, 0, 0, 0.0, 0, 0)
 
 
-class Part(NamedTuple):
+class CrawlPart(NamedTuple):
     """What a part of the crawl was like."""
 
     pages: int
@@ -44,9 +44,9 @@ class Part(NamedTuple):
     known: int
 
 
-def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> list[Sample]:
+def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> list[CrawlSample]:
     """Crawl so many pages of a web that has twice as many; one sample every few seconds."""
-    with served_apart("--hosts", str(hosts), "--pages", str(2 * pages), "--log-size", "0") as url:
+    with served_in_process("--hosts", str(hosts), "--pages", str(2 * pages), "--log-size", "0") as url:
         own = ["--allow-private", "--scope", "any", "--delay", "0s"]
         words = ["crawl", url, "--dir", str(folder), "--pages", str(pages), "--json", *own]
         command = [sys.executable, "-m", "tarrafa", *words]
@@ -62,8 +62,8 @@ def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> 
     return [*samples, sample(json.loads(out[-1]))]
 
 
-def _samples(process: "subprocess.Popen[str]", folder: CrawlFolder, tell: Callable[[str], None]) -> list[Sample]:
-    found: list[Sample] = []
+def _samples(process: "subprocess.Popen[str]", folder: CrawlFolder, tell: Callable[[str], None]) -> list[CrawlSample]:
+    found: list[CrawlSample] = []
     while process.poll() is None:
         time.sleep(_LOOK_SECONDS)
         status = folder.read_status()
@@ -73,11 +73,11 @@ def _samples(process: "subprocess.Popen[str]", folder: CrawlFolder, tell: Callab
     return found
 
 
-def sample(status: dict[str, Any]) -> Sample:
-    return Sample(*(status[name] for name in Sample._fields))
+def sample(status: dict[str, Any]) -> CrawlSample:
+    return CrawlSample(*(status[name] for name in CrawlSample._fields))
 
 
-def parts(samples: Sequence[Sample], count: int = _PARTS) -> list[Part]:
+def parts(samples: Sequence[CrawlSample], count: int = _PARTS) -> list[CrawlPart]:
     """Parts of as many pages each; those in which there was no look are left out."""
     last = samples[-1].pages
     marks = [last * number / count for number in range(1, count + 1)]
@@ -87,11 +87,11 @@ def parts(samples: Sequence[Sample], count: int = _PARTS) -> list[Part]:
         pages, seconds = end.pages - first.pages, end.seconds - first.seconds
         if pages and seconds > 0:
             cost = 1000 * (end.cpu_seconds - first.cpu_seconds) / pages
-            found.append(Part(end.pages, pages / seconds, cost, end.memory_bytes, end.known))
+            found.append(CrawlPart(end.pages, pages / seconds, cost, end.memory_bytes, end.known))
     return found
 
 
-def verdict(found: Sequence[Part]) -> str:
+def verdict(found: Sequence[CrawlPart]) -> str:
     # The first part has the start in it, and hosts that are met for the first time.
     first, last = found[min(1, len(found) - 1)], found[-1]
     rate, cost = last.pages_per_second / first.pages_per_second, _ratio(last, first)
@@ -103,11 +103,11 @@ def verdict(found: Sequence[Part]) -> str:
     )
 
 
-def _ratio(last: Part, first: Part) -> float:
+def _ratio(last: CrawlPart, first: CrawlPart) -> float:
     return last.cpu_seconds_per_1000_pages / first.cpu_seconds_per_1000_pages
 
 
-def page(found: Sequence[Part]) -> str:
+def page(found: Sequence[CrawlPart]) -> str:
     """The table and the verdict, in Markdown."""
     lines = ["| pages | pages a second | CPU-seconds per 1,000 pages | memory | URLs known |", "|---|---|---|---|---|"]
     lines += [
@@ -118,12 +118,12 @@ def page(found: Sequence[Part]) -> str:
     return "\n".join([*lines, "", verdict(found), ""])
 
 
-def write(samples: Sequence[Sample], out: Path) -> None:
+def write(samples: Sequence[CrawlSample], out: Path) -> None:
     """Samples, table and plots."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / SAMPLES).open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([Sample._fields, *samples])
+        writer.writerows([CrawlSample._fields, *samples])
     found = parts(samples)
     report = {"parts": [part._asdict() for part in found], "verdict": verdict(found)}
     (out / "crawl.json").write_text(json.dumps(report, indent=2) + "\n")
@@ -132,7 +132,7 @@ def write(samples: Sequence[Sample], out: Path) -> None:
         _draw(axes, parts(samples, count=min(50, len(samples))))
 
 
-def _draw(axes: Any, found: Sequence[Part]) -> None:
+def _draw(axes: Any, found: Sequence[CrawlPart]) -> None:
     thousands = [part.pages / 1_000 for part in found]
     columns = (
         ("pages a second", [part.pages_per_second for part in found]),

@@ -24,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.errors import DamagedError, InputError
-from tarrafa.lab.experiment import engines
-from tarrafa.lab.experiment.measure import disk_bytes, measured, rss_bytes
-from tarrafa.lab.experiment.stream import Shape, Stream
-from tarrafa.verify import Batch, Collected, Extracted, Repository
+from tarrafa.lab.experiment import engine_choice
+from tarrafa.lab.experiment.measurement import disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
+from tarrafa.verify import Batch, Collected, Extracted, UniquenessEngine
 from tarrafa.verify.keys import texts_of
 
 GROWTH = "growth.csv"
@@ -46,7 +46,7 @@ JOINED_BATCHES = 5
 Tell = Callable[[str], None]
 
 
-class Row(NamedTuple):
+class GrowthRow(NamedTuple):
     """A line of `growth.csv`."""
 
     engine: str
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GrowthSettings:
     """What a run must not change when it goes on."""
 
     seed: int = 1
@@ -68,12 +68,12 @@ class Settings:
     fresh_share: float = 0.17
     hurry_to: int = 0  # known URLs, for a run in a hurry
 
-    def stream(self) -> Stream:
+    def stream(self) -> UrlStream:
         hosts = max(10, self.extracted_count // 180)
-        shape = Shape(self.collected_count, self.extracted_count, self.fresh_share, first_hosts_count=hosts)
+        shape = StreamShape(self.collected_count, self.extracted_count, self.fresh_share, first_hosts_count=hosts)
         if self.hurry_to:
             shape = replace(shape, marks=self._marks(), usual_count=WINDOW, young_fresh_share=YOUNG_FRESH_SHARE)
-        return Stream(self.seed, shape)
+        return UrlStream(self.seed, shape)
 
     def _marks(self) -> tuple[int, ...]:
         """Where the usual cycles begin, so that they end at the sizes."""
@@ -82,14 +82,14 @@ class Settings:
         return tuple(max(0, size - usual) for size in [*sizes, self.hurry_to])
 
 
-def grow(names: list[str], known: int, folder: Path, settings: Settings, tell: Tell) -> list[Row]:
+def grow(names: list[str], known: int, folder: Path, settings: GrowthSettings, tell: Tell) -> list[GrowthRow]:
     """Cycles until so many URLs were offered; all lines, also those of earlier runs in the folder."""
     _check_disk(folder, names, known)
     _keep_settings(folder, settings)
     rows = read(folder / GROWTH)
     stream = settings.stream()
     with _repositories(names, folder, settings.seed) as repositories:
-        growers = [_Grower(name, each, folder, rows) for name, each in repositories.items()]
+        growers = [_EngineRun(name, each, folder, rows) for name, each in repositories.items()]
         while stream.expected_known < known or not stream.has_passed_marks:
             if all(grower.last >= stream.next_number for grower in growers):
                 stream.skip()
@@ -102,17 +102,17 @@ def grow(names: list[str], known: int, folder: Path, settings: Settings, tell: T
     return rows
 
 
-class _Grower:
+class _EngineRun:
     """One engine in a run."""
 
-    def __init__(self, name: str, repository: Repository, folder: Path, rows: list[Row]) -> None:
+    def __init__(self, name: str, repository: UniquenessEngine, folder: Path, rows: list[GrowthRow]) -> None:
         self.last = max((row.cycle for row in rows if row.engine == name), default=-1)
         self._name, self._repository, self._folder = name, repository, folder
         self._is_interrupted = self.last >= 0
         # Batches of a young crawl: filled by offer, emptied when there are enough or the usual cycles begin.
         self._held: list[Batch] = []
 
-    def offer(self, batch: Batch, is_usual: bool) -> Row | None:
+    def offer(self, batch: Batch, is_usual: bool) -> GrowthRow | None:
         if batch.number <= self.last:
             return None
         if is_usual:
@@ -123,7 +123,7 @@ class _Grower:
             return self._give_held()
         return None
 
-    def _give_held(self) -> Row | None:
+    def _give_held(self) -> GrowthRow | None:
         if not self._held:
             return None
         batch, self._held = joined(self._held), []
@@ -131,16 +131,16 @@ class _Grower:
         self._is_interrupted = False
         return self._noted(batch.number, None, None)
 
-    def _measured(self, batch: Batch) -> Row:
+    def _measured(self, batch: Batch) -> GrowthRow:
         cost = measured(lambda: self._repository.cycle(batch))
         if self._is_interrupted:
             self._is_interrupted = False
             return self._noted(batch.number, None, None)
         return self._noted(batch.number, round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
 
-    def _noted(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> Row:
+    def _noted(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> GrowthRow:
         known, disk = self._repository.counts().known, disk_bytes(self._folder / self._name)
-        row = Row(self._name, cycle, known, cpu_seconds, wall_seconds, disk, rss_bytes())
+        row = GrowthRow(self._name, cycle, known, cpu_seconds, wall_seconds, disk, rss_bytes())
         _append(self._folder / GROWTH, row)
         self.last = cycle
         return row
@@ -159,17 +159,17 @@ def _joined_columns(parts: Sequence[Collected] | Sequence[Extracted]) -> dict[st
     return {"urls": pa.concat_arrays([texts_of(part.urls) for part in parts]), **columns}
 
 
-def _progress(cycle: int, rows: list[Row], offered: int, known: int) -> str:
+def _progress(cycle: int, rows: list[GrowthRow], offered: int, known: int) -> str:
     times = ", ".join(f"{row.engine} {row.cpu_seconds:.2f} s" for row in rows if row.cpu_seconds is not None)
     return f"cycle {cycle}: {offered:,} of {known:,} URLs; CPU {times or 'not measured here'}"
 
 
 @contextmanager
-def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[str, Repository]]:
-    opened: dict[str, Repository] = {}
+def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[str, UniquenessEngine]]:
+    opened: dict[str, UniquenessEngine] = {}
     try:
         for name in names:
-            opened[name] = engines.opened(name, folder / name, seed)
+            opened[name] = engine_choice.opened(name, folder / name, seed)
         yield opened
     finally:
         for repository in opened.values():
@@ -185,7 +185,7 @@ def _check_disk(folder: Path, names: list[str], known: int) -> None:
         raise InputError(f"this may take {needed / 1e9:.0f} GB more in {folder}, where {free / 1e9:.0f} GB are free")
 
 
-def _keep_settings(folder: Path, settings: Settings) -> None:
+def _keep_settings(folder: Path, settings: GrowthSettings) -> None:
     path = folder / SETTINGS
     if not path.exists():
         path.write_text(json.dumps(asdict(settings)) + "\n")
@@ -193,16 +193,16 @@ def _keep_settings(folder: Path, settings: Settings) -> None:
         raise InputError(f"{folder} holds a run with other settings ({path.read_text().strip()}); use another folder")
 
 
-def _append(path: Path, row: Row) -> None:
+def _append(path: Path, row: GrowthRow) -> None:
     is_new = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.writer(file)
         if is_new:
-            writer.writerow(Row._fields)
+            writer.writerow(GrowthRow._fields)
         writer.writerow(row)
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[GrowthRow]:
     """The lines of a run; what a kill left of the last line is cut off, as its cycle will be offered again."""
     if not path.exists():
         return []
@@ -213,16 +213,16 @@ def read(path: Path) -> list[Row]:
     return [_row(path, line) for line in list(csv.reader(whole.splitlines()))[1:]]
 
 
-def _row(path: Path, line: list[str]) -> Row:
+def _row(path: Path, line: list[str]) -> GrowthRow:
     try:
         engine, cycle, known, cpu, wall, disk, rss = line
         times = (float(cpu) if cpu else None, float(wall) if wall else None)
-        return Row(engine, int(cycle), int(known), *times, int(disk), int(rss))
+        return GrowthRow(engine, int(cycle), int(known), *times, int(disk), int(rss))
     except ValueError as error:
         raise DamagedError(f"{path} has a line that is none of ours: {','.join(line)}") from error
 
 
-class Curve(NamedTuple):
+class GrowthCurve(NamedTuple):
     """Seconds of a cycle by the number of URLs that are known."""
 
     known: tuple[float, ...]
@@ -232,11 +232,11 @@ class Curve(NamedTuple):
         return float(np.interp(known, self.known, self.seconds))
 
 
-def curve(rows: Iterable[Row], engine: str, *, wall: bool = True) -> Curve:
+def curve(rows: Iterable[GrowthRow], engine: str, *, wall: bool = True) -> GrowthCurve:
     """The medians of windows of cycles of an engine."""
     mine = [(row.known, row.wall_seconds if wall else row.cpu_seconds) for row in rows if row.engine == engine]
     points = [(known, seconds) for known, seconds in mine if seconds is not None]
     medians = [
         float(np.median([seconds for _, seconds in points[max(0, i - WINDOW + 1) : i + 1]])) for i in range(len(points))
     ]
-    return Curve(tuple(float(known) for known, _ in points), tuple(medians))
+    return GrowthCurve(tuple(float(known) for known, _ in points), tuple(medians))

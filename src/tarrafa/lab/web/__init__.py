@@ -1,6 +1,6 @@
 """A synthetic web, fully given by a `Plan`: hosts, pages, links, faults and changes all follow from its seed.
 
-    plan ──► geography ──► pages ──► links ──► render ─┐
+    plan ──► hosts ──► pages ──► links ──► render ─┐
     (hosts)   (sizes,      (paths,   (blocks,  (HTML)  ├──► answers ──┬──► server   real sockets, HTTP/1.1
                neighbours,  titles,   forms)           │    (one      └──► memory   a Transport on any clock
                faults)      copies,   robots, files, ──┘    generator)
@@ -16,29 +16,28 @@ bound and can be worked out again.
 sockets.
 """
 
-from tarrafa.lab.web.answers import Ask, Web
-from tarrafa.lab.web.apart import served_apart
 from tarrafa.lab.web.faults import PROFILES, Fault, parse_faults
 from tarrafa.lab.web.journal import Journal
-from tarrafa.lab.web.memory import MemoryTransport
+from tarrafa.lab.web.memory_transport import MemoryTransport
 from tarrafa.lab.web.plan import Plan
-from tarrafa.lab.web.server import Habits, Server, open_server, run_server
-from tarrafa.lab.web.truth import Row, Truth
+from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
+from tarrafa.lab.web.truth import Truth, TruthRow
+from tarrafa.lab.web.web_server import ServingOptions, SyntheticServer, open_server, run_server, served_in_process
 
 __all__ = [
     "PROFILES",
-    "Ask",
     "Fault",
-    "Habits",
     "Journal",
     "MemoryTransport",
     "Plan",
-    "Row",
-    "Server",
+    "ServingOptions",
+    "SyntheticServer",
+    "SyntheticWeb",
     "Truth",
-    "Web",
+    "TruthRow",
+    "WebRequest",
     "open_server",
     "parse_faults",
     "run_server",
-    "served_apart",
+    "served_in_process",
 ]

@@ -3,18 +3,20 @@
 Counts are exact and kept by host; the single requests are kept up to a bound, the oldest go first.
 """
 
+import heapq
+import itertools
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tarrafa.lab.web.plan import Host
-from tarrafa.lab.web.robots import Robots
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.robots import RobotsFiles
 
 # Event loops count in whole milliseconds, and a visitor's timer may end as much before ours.
 GRACE_SECONDS = 0.002
 
 
-class Visit(NamedTuple):
+class LoggedVisit(NamedTuple):
     """One request. Moments are seconds since the web was opened."""
 
     at_seconds: float
@@ -27,7 +29,7 @@ class Visit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class HostTally:
     """Requests to one host."""
 
     requests: int = 0
@@ -50,21 +52,26 @@ _PUBLIC = ("requests", "pages", "too_early", "overlapping", "robots_violations",
 class Journal:
     """`begin` when a request has come, `end` when its answer has gone."""
 
-    def __init__(self, robots: Robots, delay_seconds: float = 0.0, size: int = 200_000) -> None:
+    def __init__(self, robots: RobotsFiles, delay_seconds: float = 0.0, size: int = 200_000) -> None:
         self._robots = robots
         self._delay_seconds = delay_seconds
         # Filled by end, emptied by its own bound and by clear.
-        self._visits: deque[Visit] = deque(maxlen=size)
-        self._tallies: dict[str, Tally] = {}
+        self._visits: deque[LoggedVisit] = deque(maxlen=size)
+        self._tallies: dict[str, HostTally] = {}
         self._statuses: Counter[int] = Counter()
+        self._order = itertools.count()
+        # Filled by end_later, emptied by begin when the time has come, and by report.
+        self._ends: list[tuple[float, int, SyntheticHost, LoggedVisit, float]] = []
 
     def clear(self) -> None:
+        self._ends.clear()
         self._visits.clear()
         self._tallies.clear()
         self._statuses.clear()
 
-    def begin(self, host: Host, path: str, user_agent: str, now_seconds: float) -> str:
+    def begin(self, host: SyntheticHost, path: str, user_agent: str, now_seconds: float) -> str:
         """Count the request; the answer is what it is to blame for."""
+        self._end_until(now_seconds)
         tally = self._tallies.get(host.origin) or self._tally(host.origin)
         tally.requests += 1
         blame = ""
@@ -80,7 +87,9 @@ class Journal:
         tally.in_flight += 1
         return blame
 
-    def end(self, host: Host, visit: Visit, now_seconds: float, retry_after_seconds: float = 0.0) -> None:
+    def end(
+        self, host: SyntheticHost, visit: LoggedVisit, now_seconds: float, retry_after_seconds: float = 0.0
+    ) -> None:
         tally = self._tallies.get(host.origin) or self._tally(host.origin)
         tally.in_flight -= tally.in_flight > 0
         tally.pages += visit.status == 200
@@ -90,32 +99,44 @@ class Journal:
         self._statuses[visit.status] += 1
         self._visits.append(visit)
 
-    def malformed(self, host: str, visit: Visit) -> None:
+    def end_later(
+        self, host: SyntheticHost, visit: LoggedVisit, end_seconds: float, retry_after_seconds: float = 0.0
+    ) -> None:
+        """Note an end that lies ahead; it counts from its moment on. For callers whose moments never go back."""
+        heapq.heappush(self._ends, (end_seconds, next(self._order), host, visit, retry_after_seconds))
+
+    def _end_until(self, now_seconds: float) -> None:
+        while self._ends and self._ends[0][0] <= now_seconds:
+            end_seconds, _, host, visit, retry_after_seconds = heapq.heappop(self._ends)
+            self.end(host, visit, end_seconds, retry_after_seconds)
+
+    def malformed(self, host: str, visit: LoggedVisit) -> None:
         tally = self._tally(host)
         tally.requests += 1
         tally.malformed += 1
         self._statuses[visit.status] += 1
         self._visits.append(visit)
 
-    def _welcome_seconds(self, tally: Tally, host: Host, path: str) -> float:
+    def _welcome_seconds(self, tally: HostTally, host: SyntheticHost, path: str) -> float:
         """When the next request may come. Who asks for robots.txt need not know yet what delay it names."""
         delay = self._delay_seconds if path == "/robots.txt" else self.delay_of(host)
         return max(tally.last_end_seconds + delay, tally.retry_seconds) - GRACE_SECONDS
 
-    def delay_of(self, host: Host) -> float:
+    def delay_of(self, host: SyntheticHost) -> float:
         """The gap that the host wants between an answer's end and the next request, as far as it can be known."""
         if not host.crawl_delay_seconds or not self._robots.readable(host):
             return self._delay_seconds
         return max(self._delay_seconds, host.crawl_delay_seconds)
 
-    def _tally(self, origin: str) -> Tally:
+    def _tally(self, origin: str) -> HostTally:
         tally = self._tallies.get(origin)
         if tally is None:
-            tally = self._tallies[origin] = Tally()
+            tally = self._tallies[origin] = HostTally()
         return tally
 
     def report(self, entries: int | None = None) -> dict[str, Any]:
         """Totals, counts by host, and the last `entries` requests (all that are kept, if None)."""
+        self._end_until(float("inf"))
         by_host = {origin: tally.public() for origin, tally in self._tallies.items()}
         totals = {name: sum(counts[name] for counts in by_host.values()) for name in _PUBLIC}
         kept = list(self._visits)

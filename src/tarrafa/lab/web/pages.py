@@ -9,15 +9,14 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from tarrafa.chance import draws
-from tarrafa.lab.web import changes
-from tarrafa.lab.web.plan import NEIGHBOURS, Geography, Host, power_law
-from tarrafa.lab.web.vocabulary import TOPIC_NAMES, TOPICS
-from tarrafa.lab.web.words import TAIL_SIZE, tail_word
+from tarrafa.lab.web import history
+from tarrafa.lab.web.plan import NEIGHBOURS, SyntheticHost, SyntheticHosts, power_law
+from tarrafa.lab.web.vocabulary import TAIL_SIZE, TOPIC_NAMES, TOPICS, tail_word
 
 ENTRIES_MAX = 200_000
 # Of a thousand leaves: exact copies up to the first, near copies up to the second, originals from the third on.
 EXACT_COPIES, NEAR_COPIES, SYNDICATED = 20, 40, 900
-LIFE_MS = 180 * changes.DAY_MS
+LIFE_MS = 180 * history.DAY_MS
 
 _TITLES = {
     "pt": (
@@ -38,13 +37,13 @@ _TITLES = {
 _PATH_AT = len('<a href="')
 _MARKED = 21  # of a hundred pages that have a mark
 _FRONT_MARK = 50  # a front page has no marks
-_NOTHING: dict[int, "Entry"] = {}
+_NOTHING: dict[int, "PageEntry"] = {}
 _PLAIN_LETTERS = str.maketrans("áàãâéêíóôõúçÁÀÃÂÉÊÍÓÔÕÚÇ", "aaaaeeiooouc" * 2)
 # Where a page's number stands in its path, by the host's style: after the last of the first, before the second.
 _NUMBER_BETWEEN = (("-", ""), ("-", ".html"), ("-", "/"), ("=", "&ordem=data"))
 
 
-class Entry(NamedTuple):
+class PageEntry(NamedTuple):
     """What is often asked of a page, kept at hand."""
 
     path: str
@@ -59,7 +58,7 @@ class Entry(NamedTuple):
     copies: bool  # is to be a copy of another page, if one is found
     syndicated: bool  # is copied by others; its links are absolute, so that a copy means the same anywhere
 
-    def absolute(self, host: Host) -> bytes:
+    def absolute(self, host: SyntheticHost) -> bytes:
         """A link to it, a page of this host, in the absolute form: the plain one with the host before the path."""
         return host.opening + self.item[_PATH_AT:]
 
@@ -92,37 +91,37 @@ class Entry(NamedTuple):
         return self.mark % 100 == 20
 
 
-class Copy(NamedTuple):
+class CopySource(NamedTuple):
     """Where a copy's text comes from; an exact copy is the same to the byte, a near one differs in a few sentences."""
 
-    host: Host
+    host: SyntheticHost
     page: int
     exact: bool
 
 
-class Pages:
-    def __init__(self, geography: Geography) -> None:
-        self.geography = geography
-        self._seed = geography.plan.rng_seed
+class SyntheticPages:
+    def __init__(self, hosts: SyntheticHosts) -> None:
+        self.hosts = hosts
+        self._seed = hosts.plan.rng_seed
         # By host, then by page. Filled by entry, emptied whole when full: everything in it can be worked out again.
-        self._entries: dict[int, dict[int, Entry]] = {}
+        self._entries: dict[int, dict[int, PageEntry]] = {}
         self._entry_count = 0
 
-    def seed(self, host: Host, page: int) -> str:
+    def seed(self, host: SyntheticHost, page: int) -> str:
         return f"{self._seed}/{host.number}/{page}"
 
-    def entry(self, host: Host, page: int) -> Entry:
+    def entry(self, host: SyntheticHost, page: int) -> PageEntry:
         known = self._entries.get(host.number)
         if known is None:
             known = self._entries[host.number] = {}
         return known.get(page) or self._remember(host, page)
 
-    def entries(self, host: Host, pages: Iterable[int]) -> list[Entry]:
+    def entries(self, host: SyntheticHost, pages: Iterable[int]) -> list[PageEntry]:
         """Many entries of one host at once: half of the time of making a page goes here."""
         known = self._entries.get(host.number, _NOTHING)
         return [known.get(page) or self.entry(host, page) for page in pages]
 
-    def _remember(self, host: Host, page: int) -> Entry:
+    def _remember(self, host: SyntheticHost, page: int) -> PageEntry:
         if self._entry_count >= ENTRIES_MAX:
             self._entries.clear()
             self._entry_count = 0
@@ -131,7 +130,7 @@ class Pages:
         self._entry_count += 1
         return entry
 
-    def _make(self, host: Host, page: int) -> Entry:
+    def _make(self, host: SyntheticHost, page: int) -> PageEntry:
         w = draws(self.seed(host, page), 8)
         first, second, tail = self._words(host, w)
         titles = _TITLES[host.language]
@@ -143,7 +142,7 @@ class Pages:
             path, folder = _path(host, page, parent.folder, _slug(w[4], first, tail, page))
         rate, kin = w[6], w[7]
         leaf = page * host.branching + 1 >= 2 * host.size and page > 0
-        return Entry(
+        return PageEntry(
             path=path,
             folder=folder,
             title=title,
@@ -157,12 +156,12 @@ class Pages:
             syndicated=leaf and (kin >> 8) % 1000 >= SYNDICATED,
         )
 
-    def _words(self, host: Host, w: tuple[int, ...]) -> tuple[str, str, str]:
+    def _words(self, host: SyntheticHost, w: tuple[int, ...]) -> tuple[str, str, str]:
         """Two words of the topic and a rare one: the page is called by them."""
         words = TOPICS[host.topic][host.language]
         return words[power_law(w[0], len(words))], words[w[1] % len(words)], tail_word(host.language, w[3] % TAIL_SIZE)
 
-    def find(self, host: Host, path: str) -> int | None:
+    def find(self, host: SyntheticHost, path: str) -> int | None:
         """The page at this path, in exactly this form."""
         if path == "/":
             return 0
@@ -173,81 +172,81 @@ class Pages:
         page = int(digits)
         return page if 0 < page < 2 * host.size and self.entry(host, page).path == path else None
 
-    def dies_ms(self, host: Host, page: int) -> int | None:
+    def dies_ms(self, host: SyntheticHost, page: int) -> int | None:
         """When a page vanishes; only those without children do."""
         entry = self.entry(host, page)
         if not entry.leaf or entry.kin % 20 >= 3:
             return None
-        return changes.born_ms(host.size, page) + 1 + ((entry.kin * LIFE_MS) >> 32)
+        return history.born_ms(host.size, page) + 1 + ((entry.kin * LIFE_MS) >> 32)
 
-    def alive(self, host: Host, page: int, now_ms: int) -> bool:
+    def alive(self, host: SyntheticHost, page: int, now_ms: int) -> bool:
         if now_ms <= 0:
             return page < host.size
         dies = self.dies_ms(host, page)
-        return page < changes.size_at(host.size, now_ms) and (dies is None or now_ms < dies)
+        return page < history.size_at(host.size, now_ms) and (dies is None or now_ms < dies)
 
-    def children(self, host: Host, page: int, now_ms: int) -> list[int]:
+    def children(self, host: SyntheticHost, page: int, now_ms: int) -> list[int]:
         first = page * host.branching + 1
         if now_ms <= 0:
             return list(range(first, min(first + host.branching, host.linked_size)))
-        last = min(first + host.branching, changes.size_at(host.size, now_ms))
+        last = min(first + host.branching, history.size_at(host.size, now_ms))
         return [c for c in range(first, last) if not self.orphan(host, c) and self.alive(host, c, now_ms)]
 
-    def orphan(self, host: Host, page: int) -> bool:
+    def orphan(self, host: SyntheticHost, page: int) -> bool:
         """True for a page that no page links to: only the sitemap knows it."""
         return host.linked_size <= page < host.size
 
-    def interval_ms(self, host: Host, page: int) -> int | None:
-        return changes.interval_ms(self.entry(host, page).rate)
+    def interval_ms(self, host: SyntheticHost, page: int) -> int | None:
+        return history.interval_ms(self.entry(host, page).rate)
 
-    def text_changed_ms(self, host: Host, page: int, now_ms: int) -> int:
+    def text_changed_ms(self, host: SyntheticHost, page: int, now_ms: int) -> int:
         """When the text last changed; 0 for not since the web began. A copy changes with what it copies."""
         if now_ms <= 0:
             return 0
         host, page = self.shown(host, page)
-        changed = changes.last_change(self.seed(host, page), self.interval_ms(host, page), now_ms)
-        return max(changed, changes.born_ms(host.size, page))
+        changed = history.last_change(self.seed(host, page), self.interval_ms(host, page), now_ms)
+        return max(changed, history.born_ms(host.size, page))
 
-    def shown(self, host: Host, page: int) -> tuple[Host, int]:
+    def shown(self, host: SyntheticHost, page: int) -> tuple[SyntheticHost, int]:
         """Whose text a page shows: an exact copy what it copies, any other its own."""
         source = self.copy_of(host, page)
         return (source.host, source.page) if source and source.exact else (host, page)
 
-    def changed_ms(self, host: Host, page: int, now_ms: int) -> int:
+    def changed_ms(self, host: SyntheticHost, page: int, now_ms: int) -> int:
         """When anything of the page last changed: its text, or the list of its children."""
         if now_ms <= 0:
             return 0
         moments = self._family_changes(host, page, now_ms)
-        return max(self.text_changed_ms(host, page, now_ms), changes.born_ms(host.size, page), *moments)
+        return max(self.text_changed_ms(host, page, now_ms), history.born_ms(host.size, page), *moments)
 
-    def _family_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+    def _family_changes(self, host: SyntheticHost, page: int, now_ms: int) -> list[int]:
         """When children of the page appeared and vanished, up to now."""
         first = page * host.branching + 1
-        children = range(first, min(first + host.branching, changes.size_at(host.size, now_ms)))
+        children = range(first, min(first + host.branching, history.size_at(host.size, now_ms)))
         linked = [child for child in children if not self.orphan(host, child)]
-        moments = [changes.born_ms(host.size, child) for child in linked]
+        moments = [history.born_ms(host.size, child) for child in linked]
         moments += [self.dies_ms(host, child) or 0 for child in linked]
         return [moment for moment in moments if moment <= now_ms]
 
-    def all_changes(self, host: Host, page: int, now_ms: int) -> list[int]:
+    def all_changes(self, host: SyntheticHost, page: int, now_ms: int) -> list[int]:
         """Every change of a page after its birth up to now, in order: the last is `changed_ms`."""
-        born = changes.born_ms(host.size, page)
+        born = history.born_ms(host.size, page)
         own = self.shown(host, page)
-        moments = set(changes.changes_until(self.seed(*own), self.interval_ms(*own), now_ms))
+        moments = set(history.changes_until(self.seed(*own), self.interval_ms(*own), now_ms))
         moments.update(self._family_changes(host, page, now_ms))
         return sorted(moment for moment in moments if moment > born)
 
-    def copy_of(self, host: Host, page: int) -> Copy | None:
+    def copy_of(self, host: SyntheticHost, page: int) -> CopySource | None:
         entry = self.entry(host, page)
         if not entry.copies:
             return None
         w = draws(f"{self.seed(host, page)}/copy", 64)
         for turn in range(0, 64, 2):
-            other = host if w[turn] % 2 else self.geography.neighbourhood(host)[w[turn] % NEIGHBOURS]
+            other = host if w[turn] % 2 else self.hosts.neighbourhood(host)[w[turn] % NEIGHBOURS]
             candidate = w[turn + 1] % other.size
             alike = other.language == host.language and other.charset == host.charset
             if alike and self.entry(other, candidate).syndicated and not self.dies_ms(other, candidate):
-                return Copy(other, candidate, exact=(entry.kin >> 8) % 1000 < EXACT_COPIES)
+                return CopySource(other, candidate, exact=(entry.kin >> 8) % 1000 < EXACT_COPIES)
         return None
 
 
@@ -273,7 +272,7 @@ def _slug(word: int, first: str, second: str, page: int) -> str:
     return f"~{plain}-{page}" if word % 20 == 1 else f"{plain}-{page}"
 
 
-def _path(host: Host, page: int, parent_folder: str, slug: str) -> tuple[str, str]:
+def _path(host: SyntheticHost, page: int, parent_folder: str, slug: str) -> tuple[str, str]:
     """A page's path, and the folder that its children's paths begin with."""
     folder = f"{parent_folder}/{slug}"
     if host.path_style == 1:

@@ -13,8 +13,7 @@ from functools import cached_property
 from tarrafa.chance import WORD_BITS, draws
 from tarrafa.errors import InputError
 from tarrafa.lab.web.faults import Fault
-from tarrafa.lab.web.vocabulary import LANGUAGES, TOPIC_NAMES, Language
-from tarrafa.lab.web.words import tail_word
+from tarrafa.lab.web.vocabulary import LANGUAGES, TOPIC_NAMES, Language, tail_word
 
 HOSTS_MAX = 1_000_000
 PAGES_MAX = 1_000_000_000
@@ -52,7 +51,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class SyntheticHost:
     """One host of the web and its habits; everything about it follows from the plan and its number."""
 
     number: int
@@ -83,16 +82,16 @@ class Host:
         return self.robots or self.sitemap
 
 
-class Geography:
+class SyntheticHosts:
     """Hosts by number, by address and by name; neighbours and popularity."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.communities = max(1, plan.hosts // COMMUNITY_SIZE)
-        self._hosts: dict[int, Host] = {}
-        self._by_authority: dict[str, Host] = {}  # what find has found, up to a bound
+        self._hosts: dict[int, SyntheticHost] = {}
+        self._by_authority: dict[str, SyntheticHost] = {}  # what find has found, up to a bound
         # Filled by neighbourhood, emptied whole when full.
-        self._neighbourhoods: dict[int, list[Host]] = {}
+        self._neighbourhoods: dict[int, list[SyntheticHost]] = {}
 
     @cached_property
     def by_popularity(self) -> list[int]:
@@ -127,13 +126,13 @@ class Geography:
                 found.setdefault(victim, set()).add(fault)
         return found
 
-    def host(self, number: int) -> Host:
+    def host(self, number: int) -> SyntheticHost:
         host = self._hosts.get(number)
         if host is None:
             host = self._hosts[number] = self._make(number)
         return host
 
-    def _make(self, number: int) -> Host:
+    def _make(self, number: int) -> SyntheticHost:
         w = draws(f"{self.plan.rng_seed}/host/{number}", 16)
         faults = frozenset(self._faults_by_host.get(number, ()))
         language, topic = self._culture(number, w)
@@ -142,7 +141,7 @@ class Geography:
         authority = f"{name if self.plan.names else address}:{self.plan.port}"
         charset = CHARSETS[w[4] % len(CHARSETS)]
         size, sitemap = self.sizes[number], w[12] % 2 == 0
-        return Host(
+        return SyntheticHost(
             number=number,
             name=name,
             address=address,
@@ -191,7 +190,7 @@ class Geography:
         shared = self.plan.names and w[14] % 5 == 1
         return str(ipaddress.IPv4Address(FIRST_ADDRESS + (number % self.communities if shared else number)))
 
-    def find(self, authority: str) -> Host | None:
+    def find(self, authority: str) -> SyntheticHost | None:
         """The host that a Host header means, by address or by name, with or without the port."""
         host = self._by_authority.get(authority)
         if host is None:
@@ -200,7 +199,7 @@ class Geography:
                 self._by_authority[authority] = host
         return host
 
-    def _look_up(self, authority: str) -> Host | None:
+    def _look_up(self, authority: str) -> SyntheticHost | None:
         name = authority.rpartition(":")[0] or authority
         if name[-1:].isdigit():
             number = _number_of_address(name)
@@ -212,14 +211,14 @@ class Geography:
         host = self._named(name)
         return host.address if host else None
 
-    def _named(self, name: str) -> Host | None:
+    def _named(self, name: str) -> SyntheticHost | None:
         number = _number_of_name(name.lower())
         if number is None or not 0 <= number < self.plan.hosts:
             return None
         host = self.host(number)
         return host if host.name == name.lower() else None
 
-    def neighbourhood(self, host: Host) -> list[Host]:
+    def neighbourhood(self, host: SyntheticHost) -> list[SyntheticHost]:
         """The hosts that this one links to, as often as they stand here: mostly its community, else by popularity."""
         known = self._neighbourhoods.get(host.number)
         if known is None:
@@ -228,7 +227,7 @@ class Geography:
             known = self._neighbourhoods[host.number] = self._settle(host)
         return known
 
-    def _settle(self, host: Host) -> list[Host]:
+    def _settle(self, host: SyntheticHost) -> list[SyntheticHost]:
         first = host.number % self.communities
         members = (self.plan.hosts - 1 - first) // self.communities + 1
         return [

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 
 from tarrafa.lab.web.faults import NOTHING_ALLOWED, Fault
-from tarrafa.lab.web.pages import Pages, respelt
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.pages import SyntheticPages, respelt
+from tarrafa.lab.web.plan import SyntheticHost
 
 OTHER_AGENT = "badbot"
 HUGE_BYTES = 3_000_000
 
 
-class Rule:
+class RobotsRule:
     """One line of a group: a path that begins so, or a pattern with `*` and `$`."""
 
     def __init__(self, allow: bool, pattern: str) -> None:
@@ -39,41 +39,41 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, parts)) + ("$" if anchored else ""), re.DOTALL)
 
 
-def allowed_by(rules: tuple[Rule, ...], path: str) -> bool:
+def allowed_by(rules: tuple[RobotsRule, ...], path: str) -> bool:
     matching = [rule.rank for rule in rules if rule.matches(path)]
     return not matching or max(matching)[1]
 
 
-class Robots:
-    def __init__(self, pages: Pages) -> None:
+class RobotsFiles:
+    def __init__(self, pages: SyntheticPages) -> None:
         self._pages = pages
         # Filled by rules; as many as hosts that were asked for.
-        self._rules: dict[int, tuple[Rule, ...]] = {}
+        self._rules: dict[int, tuple[RobotsRule, ...]] = {}
 
-    def rules(self, host: Host) -> tuple[Rule, ...]:
+    def rules(self, host: SyntheticHost) -> tuple[RobotsRule, ...]:
         """What holds for everybody."""
         rules = self._rules.get(host.number)
         if rules is None:
             rules = self._rules[host.number] = self._make(host)
         return rules
 
-    def _make(self, host: Host) -> tuple[Rule, ...]:
+    def _make(self, host: SyntheticHost) -> tuple[RobotsRule, ...]:
         """One section of the host is closed but for its first part; so are endless places, on some hosts."""
         if not host.robots or Fault.ROBOTS_FORBIDDEN in host.faults:
             return ()
-        rules = [Rule(False, "/cgi-bin/"), Rule(False, "/*?busca=")]
+        rules = [RobotsRule(False, "/cgi-bin/"), RobotsRule(False, "/*?busca=")]
         closed = 2 + host.number % 3
         if closed < host.size:
             folder = self._pages.entry(host, closed).folder
-            rules.append(Rule(False, folder))
+            rules.append(RobotsRule(False, folder))
             child = closed * host.branching + 1
             if child < host.size:
-                rules.append(Rule(True, self._pages.entry(host, child).folder))
+                rules.append(RobotsRule(True, self._pages.entry(host, child).folder))
         if host.number % 2 and Fault.SESSION in host.faults:
-            rules.append(Rule(False, "/*sid="))
+            rules.append(RobotsRule(False, "/*sid="))
         return tuple(rules)
 
-    def allows(self, host: Host, path: str, user_agent: str = "") -> bool:
+    def allows(self, host: SyntheticHost, path: str, user_agent: str = "") -> bool:
         """Whether a visitor may ask for this path; /robots.txt itself always."""
         if path == "/robots.txt" or path.startswith("/__"):
             return True
@@ -84,11 +84,11 @@ class Robots:
         rules = self.rules(host)
         return not rules or allowed_by(rules, respelt(path) if "%" in path else path)
 
-    def readable(self, host: Host) -> bool:
+    def readable(self, host: SyntheticHost) -> bool:
         """Whether the host has a robots.txt that can be read."""
         return host.robots_file and not host.faults & (NOTHING_ALLOWED | {Fault.ROBOTS_FORBIDDEN})
 
-    def text(self, host: Host) -> bytes:
+    def text(self, host: SyntheticHost) -> bytes:
         # Without a rule between them, the two user agents would be one group, and all be shut out.
         rules = [str(rule) for rule in self.rules(host)] or ["Disallow:"]
         lines = [f"# {host.name}", "User-agent: *", *rules]

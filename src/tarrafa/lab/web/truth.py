@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tarrafa.lab.web import changes, traps
-from tarrafa.lab.web.answers import Ask, Web
-from tarrafa.lab.web.dates import EPOCH_SECONDS, modified_seconds
+from tarrafa.lab.web import history, resources
 from tarrafa.lab.web.faults import SILENT, Fault
-from tarrafa.lab.web.perfect import Found, PerfectCrawl
-from tarrafa.lab.web.plan import Host
+from tarrafa.lab.web.history import EPOCH_SECONDS, modified_seconds
+from tarrafa.lab.web.perfect_crawl import Discovery, PerfectCrawl
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
 
 CHANGES_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TruthRow:
     """One URL of the web. What it does not have is None."""
 
     url: str
@@ -52,7 +52,7 @@ class Row:
 
 
 class Truth:
-    def __init__(self, web: Web, now_ms: int = 0) -> None:
+    def __init__(self, web: SyntheticWeb, now_ms: int = 0) -> None:
         self._web = web
         self._now_ms = now_ms
         self._crawl = PerfectCrawl(web, now_ms)
@@ -61,17 +61,17 @@ class Truth:
         """The URLs of the pages that a perfect crawl ends with, with or without the help of sitemaps."""
         return {row.url for row in self.rows() if row.collectable and (by_sitemap or row.reachable == "links")}
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TruthRow]:
         """Every page that is alive, then whatever else something links to."""
-        geography = self._web.geography
-        for number in range(geography.plan.hosts):
-            host = geography.host(number)
-            for page in range(changes.size_at(host.size, self._now_ms)):
+        hosts = self._web.hosts
+        for number in range(hosts.plan.hosts):
+            host = hosts.host(number)
+            for page in range(history.size_at(host.size, self._now_ms)):
                 if self._web.pages.alive(host, page, self._now_ms):
                     yield self._page_row(host, page)
             yield from self._own_rows(host)
         for number, path in [*sorted(self._not_pages()), *sorted(self._crawl.images)]:
-            yield self._other_row(geography.host(number), path)
+            yield self._other_row(hosts.host(number), path)
         for name, found in sorted(self._crawl.dead.items()):
             yield self._dead_row(name, found)
 
@@ -81,12 +81,12 @@ class Truth:
         for number, what in self._crawl.found:
             if isinstance(what, str):
                 yield number, what
-            elif not web.pages.alive(web.geography.host(number), what, self._now_ms):
+            elif not web.pages.alive(web.hosts.host(number), what, self._now_ms):
                 yield number, self._crawl.path((number, what))
 
-    def _dead_row(self, name: str, found: Found) -> Row:
+    def _dead_row(self, name: str, found: Discovery) -> TruthRow:
         origin = f"http://{name}:{self._web.plan.port}"
-        return Row(
+        return TruthRow(
             url=f"{origin}/",
             host=origin,
             kind="dead",
@@ -97,13 +97,13 @@ class Truth:
             collectable=False,
         )
 
-    def _own_rows(self, host: Host) -> Iterator[Row]:
+    def _own_rows(self, host: SyntheticHost) -> Iterator[TruthRow]:
         yield self._other_row(host, "/robots.txt")
         if host.sitemap:
             for path in self._web.sitemaps.paths(host, self._now_ms):
                 yield self._other_row(host, path)
 
-    def _page_row(self, host: Host, page: int) -> Row:
+    def _page_row(self, host: SyntheticHost, page: int) -> TruthRow:
         pages, now_ms = self._web.pages, self._now_ms
         entry, found = pages.entry(host, page), self._crawl.found.get((host.number, page))
         source, allowed = pages.copy_of(host, page), self._web.robots.allows(host, entry.path)
@@ -112,7 +112,7 @@ class Truth:
         marks = shown if source and source.exact else entry
         interval, silent = pages.interval_ms(*pages.shown(host, page)), bool(host.faults & SILENT)
         dies = pages.dies_ms(host, page)
-        return Row(
+        return TruthRow(
             url=host.origin + entry.path,
             host=host.origin,
             kind="page",
@@ -130,18 +130,18 @@ class Truth:
             topic=shown.topic,
             noindex=marks.noindex or entry.robots_header,
             nofollow=marks.nofollow,
-            changes_per_day=round(changes.DAY_MS / interval, 6) if interval else 0.0,
+            changes_per_day=round(history.DAY_MS / interval, 6) if interval else 0.0,
             changes=[moment / 1000 for moment in pages.all_changes(host, page, now_ms)[-CHANGES_MAX:]],
             modified=modified_seconds(entry.rate, pages.changed_ms(host, page, now_ms)),
-            born=changes.born_ms(host.size, page) / 1000,
+            born=history.born_ms(host.size, page) / 1000,
             dies=dies / 1000 if dies else None,
         )
 
-    def _other_row(self, host: Host, path: str) -> Row:
+    def _other_row(self, host: SyntheticHost, path: str) -> TruthRow:
         found = self._found_at(host, path)
-        answer = self._web.resource(Ask(host, path), self._now_ms)
+        answer = self._web.resource(WebRequest(host, path), self._now_ms)
         silent = bool(host.faults & SILENT) or (path == "/robots.txt" and Fault.ROBOTS_UNREACHABLE in host.faults)
-        return Row(
+        return TruthRow(
             url=host.origin + path,
             host=host.origin,
             kind=_kind(host, path, answer.status),
@@ -153,11 +153,11 @@ class Truth:
             redirect=self._absolute(host, self._crawl.location(host, path)),
         )
 
-    def _found_at(self, host: Host, path: str) -> Found | None:
+    def _found_at(self, host: SyntheticHost, path: str) -> Discovery | None:
         page = self._web.find(host, path)
         return self._crawl.found.get((host.number, path if page is None else page))
 
-    def _absolute(self, host: Host, location: str | None) -> str | None:
+    def _absolute(self, host: SyntheticHost, location: str | None) -> str | None:
         return host.origin + location if location and location.startswith("/") else location
 
     def summary(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ _FACTS = (
 )
 
 
-def _facts(row: Row) -> Iterator[str]:
+def _facts(row: TruthRow) -> Iterator[str]:
     if row.kind != "page":
         return
     yield from ("collectable",) * row.collectable
@@ -226,10 +226,10 @@ _KIND_BY_FOLDER = {
 KINDS = ("page", *dict.fromkeys(_KIND_BY_FOLDER.values()), "sitemap", "trap", "dead")
 
 
-def _kind(host: Host, path: str, status: int) -> str:
+def _kind(host: SyntheticHost, path: str, status: int) -> str:
     first = path.split("/", 2)[1]
     if first in _KIND_BY_FOLDER:
         return _KIND_BY_FOLDER[first]
-    if traps.leads_on(host, path):
+    if resources.is_trap(host, path):
         return "trap"
     return "sitemap" if status == 200 else "missing"

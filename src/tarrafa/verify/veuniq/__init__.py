@@ -20,9 +20,7 @@ that grows too large is split.
 Not done here: keeping the text of a URL in memory, or writing it twice.
 """
 
-from tarrafa.verify.veuniq.change import Bounds
+from tarrafa.verify.veuniq.change import RepositoryBounds
 from tarrafa.verify.veuniq.engine import Veuniq, counts_of, look_up
-from tarrafa.verify.veuniq.read import Scheduled
-from tarrafa.verify.veuniq.scheduling import Quota
 
-__all__ = ["Bounds", "Quota", "Scheduled", "Veuniq", "counts_of", "look_up"]
+__all__ = ["RepositoryBounds", "Veuniq", "counts_of", "look_up"]

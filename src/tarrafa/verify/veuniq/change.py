@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import WorkError
-from tarrafa.verify.contract import Cycle
+from tarrafa.verify.contract import Cycle, Quota
 from tarrafa.verify.keys import edges_of
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
@@ -27,7 +27,7 @@ from tarrafa.verify.veuniq.block import (
     merged,
     updated,
 )
-from tarrafa.verify.veuniq.scheduling import Quota, schedule
+from tarrafa.verify.veuniq.scheduling import schedule
 from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT, Waiting
 from tarrafa.verify.veuniq.split import halves, rows_limit
@@ -39,7 +39,7 @@ TEXTS_MAX = 32
 PARTS_MAX = 12  # files of visits, or of hosts, in a block before they are joined
 
 
-class Bounds(NamedTuple):
+class RepositoryBounds(NamedTuple):
     """When a block is split, when its runs are merged, and how much of it is scheduled."""
 
     rows: int = 2_000_000
@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
     quota: Quota = Quota()
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = RepositoryBounds()
 
 
 class Admitted(NamedTuple):
@@ -64,7 +64,7 @@ class Admitted(NamedTuple):
 class Change:
     """One cycle's change of one block; `generation` is the cycle's number and names the files."""
 
-    def __init__(self, shelf: Shelf, generation: int, bounds: Bounds, next_block: int) -> None:
+    def __init__(self, shelf: Shelf, generation: int, bounds: RepositoryBounds, next_block: int) -> None:
         self._shelf = shelf
         self._generation = generation
         self._bounds = bounds

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.disk import Hold, sync_folder, translated
+from tarrafa.disk import FolderLock, map_disk_errors, sync_folder
 from tarrafa.errors import DamagedError, InputError, WorkError
-from tarrafa.verify.contract import Batch, Counts, Cycle, Known
+from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts, Scheduled
 from tarrafa.verify.veuniq.block import HASHES, Block, Texts
-from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Bounds, Change
+from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Change, RepositoryBounds
 from tarrafa.verify.veuniq.check import problems
 from tarrafa.verify.veuniq.disk import (
     MANIFEST,
@@ -31,7 +31,7 @@ from tarrafa.verify.veuniq.disk import (
     read_manifest,
     write_manifest,
 )
-from tarrafa.verify.veuniq.read import Reader, Scheduled
+from tarrafa.verify.veuniq.read import Reader
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
@@ -64,14 +64,14 @@ def _ignore(_name: str) -> None:
 
 class Veuniq:
     def __init__(
-        self, folder: Path, *, bounds: Bounds = DEFAULT_BOUNDS, seed: int | None = None, step: Step = _ignore
+        self, folder: Path, *, bounds: RepositoryBounds = DEFAULT_BOUNDS, seed: int | None = None, step: Step = _ignore
     ) -> None:
         self._folder = folder
         self._bounds = bounds
         self._step = step
-        with translated(folder):
+        with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = Hold(folder)
+            self._hold = FolderLock(folder)
             try:
                 self._shelf = Shelf(folder)
                 self._state = self._open(seed)
@@ -137,7 +137,7 @@ class Veuniq:
     def cycle(self, batch: Batch) -> Cycle:
         if batch.number <= self._state.batch:
             return Cycle(block=-1)
-        with translated(self._folder):
+        with map_disk_errors(self._folder):
             return self._cycle(batch)
 
     def _cycle(self, batch: Batch) -> Cycle:
@@ -190,7 +190,7 @@ class Veuniq:
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
         """What is to be fetched next of a block: the scheduled URLs of each of its hosts, or the best of them."""
         found = next(each for each in self._state.blocks if each.number == block)
-        return self._reader().scheduled(found, self._bounds.quota.order, found.rows if per_host is None else per_host)
+        return self._reader().scheduled(found, found.rows if per_host is None else per_host)
 
     def blocks(self) -> list[int]:
         """The numbers of all blocks."""
@@ -216,7 +216,7 @@ class Veuniq:
     def _reader(self) -> Reader:
         return Reader(self._shelf, self._state.blocks, self._state.seed)
 
-    def counts(self) -> Counts:
+    def counts(self) -> RepositoryCounts:
         spills = [stored for spill in self._state.spills for stored in (spill.stored, spill.catalogue)]
         return _counts(self._state.blocks, spills)
 
@@ -248,7 +248,7 @@ def look_up(folder: Path, url: str) -> Known | None:
     raise WorkError(f"{folder} changes faster than it can be read; try again")
 
 
-def counts_of(folder: Path) -> Counts:
+def counts_of(folder: Path) -> RepositoryCounts:
     """As of the last commit, also while another process works in the folder."""
     found = _manifest(folder)
     if found is None:
@@ -257,10 +257,10 @@ def counts_of(folder: Path) -> Counts:
     return _counts([_block_from(each) for each in found["blocks"]], spills)
 
 
-def _counts(blocks: list[Block], spills: list[Stored]) -> Counts:
+def _counts(blocks: list[Block], spills: list[Stored]) -> RepositoryCounts:
     files = {stored.name: stored.size_bytes for block in blocks for stored in block.files()}
     files |= {stored.name: stored.size_bytes for stored in spills}
-    return Counts(
+    return RepositoryCounts(
         known=sum(block.rows for block in blocks),
         collected=sum(block.collected for block in blocks),
         scheduled=sum(block.scheduled for block in blocks),

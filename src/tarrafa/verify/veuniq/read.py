@@ -2,29 +2,19 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.verify.contract import Known
+from tarrafa.verify.contract import Known, Scheduled
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block import COLLECTED, SCHEDULED, Block, Columns, find
-from tarrafa.verify.veuniq.scheduling import Order, edges_of_hosts, ordered
+from tarrafa.verify.veuniq.scheduling import edges_of_hosts, ordered
 from tarrafa.verify.veuniq.shelf import Shelf
 from tarrafa.verify.veuniq.spill import VISIT
 from tarrafa.verify.veuniq.tables import KEPT_VISIT
 
 SLASHES = 3  # of any canonical URL: what has fewer is none, and not known
-
-
-class Scheduled(NamedTuple):
-    """The URLs of a host that are to be fetched next, in that order."""
-
-    host: str
-    urls: list[str]
-    hints: list[int]  # the priority that each came with
-    left_count: int  # all of its URLs that are not collected: these, and those that are not chosen yet
 
 
 class Reader:
@@ -79,12 +69,12 @@ class Reader:
             if block.rows:
                 yield from self._known(block, self._shelf.load(block).columns, np.arange(block.rows))
 
-    def scheduled(self, block: Block, order: Order, per_host: int) -> Iterator[Scheduled]:
+    def scheduled(self, block: Block, per_host: int) -> Iterator[Scheduled]:
         """For each host of the block its scheduled URLs in the order of the policy, up to `per_host`."""
         content = self._shelf.load(block)
         columns = content.columns
         rows = np.flatnonzero(columns.state == SCHEDULED)
-        rows = ordered(columns, rows, order(columns, rows), per_host)
+        rows = ordered(columns, rows, columns.priority[rows], per_host)
         urls = self._shelf.urls(block, columns.origin[rows])
         left = np.bincount(columns.host[columns.state != COLLECTED])
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):

@@ -5,30 +5,15 @@ order of the policy; a host that is new begins with its shortest paths, which te
 stays so until it is collected.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tarrafa.verify.contract import Quota
 from tarrafa.verify.veuniq.block import REMAINING, SCHEDULED, Columns
 
 Rows: TypeAlias = NDArray[np.int64]
-# A policy: a number for each of these rows, the lower the earlier.
-Order: TypeAlias = Callable[[Columns, Rows], NDArray[np.integer]]
-
-
-def by_priority(columns: Columns, rows: Rows) -> NDArray[np.integer]:
-    """As the hints say that came with the URLs."""
-    return columns.priority[rows]
-
-
-class Quota(NamedTuple):
-    """How many URLs of a host are scheduled at a time, and below how many the next are chosen."""
-
-    scheduled: int = 1_000
-    refill_below: int = 10
-    order: Order = by_priority
 
 
 def schedule(columns: Columns, quota: Quota, known_hosts: int, url_bytes: NDArray[np.integer]) -> None:
@@ -39,7 +24,7 @@ def schedule(columns: Columns, quota: Quota, known_hosts: int, url_bytes: NDArra
     left = np.bincount(columns.host[columns.state == SCHEDULED], minlength=int(columns.host.max(initial=0)) + 1)
     is_low = left < quota.refill_below
     rows = np.flatnonzero((columns.state == REMAINING) & is_low[columns.host])
-    keys = quota.order(columns, rows).astype(np.int64)
+    keys = columns.priority[rows].astype(np.int64)
     new = np.flatnonzero(columns.host[rows] >= known_hosts)
     keys[new] = url_bytes[rows[new] - (len(columns.host) - len(url_bytes))]
     columns.state[ordered(columns, rows, keys, quota.scheduled)] = SCHEDULED

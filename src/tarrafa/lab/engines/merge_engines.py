@@ -1,0 +1,184 @@
+"""A repository over one sorted file of fingerprints, with which each cycle's URLs are merged in one pass.
+
+    central     fingerprint, priority, links, those from outside, and whether collected, of every URL; new each cycle
+    hosts       the hashes of all hosts, sorted; a new one when there are new hosts
+    texts       every URL, line by line in the order of admission; a piece more each cycle
+    visits      what became of collected URLs; a piece more each cycle
+
+A single URL is found quickly, the URLs of a host by reading all texts: the papers ask for no more of these engines.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tarrafa.lab.engines.engine_folder import (
+    EngineFolder,
+    EngineState,
+    HostList,
+    appended,
+    piece_of,
+    read_hosts,
+    read_pieces,
+)
+from tarrafa.lab.engines.offers import (
+    RECORD,
+    U64,
+    VISIT_NAMES,
+    Bits,
+    Offer,
+    Places,
+    Rows,
+    cycle_result,
+    is_url,
+    known_of,
+    offer_of,
+)
+from tarrafa.lab.engines.sorted_file import PartLayout, PartSum, SortedFile, SortedPart, Values, write_sorted
+from tarrafa.verify.contract import LINKS_MAX, Batch, Cycle, Known, RepositoryCounts
+from tarrafa.verify.keys import keys_of
+
+# Priority in the low half of four bytes, links in the high half; links from outside; and whether collected.
+LAYOUT = PartLayout(6, (np.dtype(np.uint32), np.dtype(np.uint16), np.dtype(np.uint8)))
+_VISIT = np.dtype([("fingerprint", "<u8"), *((name, RECORD[name]) for name in VISIT_NAMES)])
+
+# From the central file, the path of the next, and distinct keys with values and texts: the next file, which keys were
+# known, and with which values.
+Verify = Callable[[SortedFile, Path, U64, Values, list[str]], tuple[SortedFile, Bits, Values]]
+
+
+def combined(before: Values, given: Values) -> Values:
+    """What is known of URLs after they were offered again."""
+    low, half = np.uint32(0xFFFF), np.uint32(16)
+    priority = np.minimum(before[0] & low, given[0] & low)
+    links = np.minimum((before[0] >> half) + (given[0] >> half), np.uint32(LINKS_MAX))
+    outside = np.minimum(before[1].astype(np.uint32) + given[1], np.uint32(LINKS_MAX)).astype(np.uint16)
+    return priority | (links << half), outside, before[2] | given[2]
+
+
+def _values(offer: Offer) -> Values:
+    hints = offer.priority.astype(np.uint32) | (offer.links.astype(np.uint32) << np.uint32(16))
+    return hints, offer.outside, offer.collected().astype(np.uint8)
+
+
+class MergeRepository:
+    def __init__(self, folder: Path, verify: Verify) -> None:
+        self._verify = verify
+        self._folder = EngineFolder(folder)
+        rest = self._folder.rest
+        central = [PartSum(*each) for each in rest.get("written", [])]
+        self._central = SortedFile(folder / rest.get("central", "central"), central)
+        self._sizes = rest.get("sizes", {"texts": 0, "visits": 0})
+        with self._folder.opening():
+            self._hosts = read_hosts(folder, rest.get("hosts", []))
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._folder.sweep([self._central.path.name], "central*")
+        self._folder.sweep([stored.name for stored in self._hosts.stored], "hosts*")
+
+    def cycle(self, batch: Batch) -> Cycle:
+        return self._folder.cycle(batch, self._cycle)
+
+    def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
+        offer = offer_of(batch, state.seed, state.cycle)
+        self._sweep()  # of what a cycle that failed has left
+        target = self._folder.path / f"central{state.cycle}"
+        central, known, before = self._verify(self._central, target, offer.fingerprints, _values(offer), offer.urls)
+        fresh = np.flatnonzero(~known)
+        hosts = self._hosts.with_new(offer.hosts[fresh], self._folder.path, f"hosts{state.cycle}")
+        collected = offer.collected() & (before[2] == 0)
+        after = replace(
+            state,
+            known=state.known + len(fresh),
+            collected=state.collected + int(collected.sum()),
+            hosts=len(hosts.hashes),
+        )
+        self._commit(after, central, hosts, self._log(offer, fresh))
+        return cycle_result(known, before[2] != 0, offer)
+
+    def _log(self, offer: Offer, fresh: Places) -> dict[str, int]:
+        """Write the texts of fresh URLs and the visits of collected ones behind the others; what counts then."""
+        now = np.flatnonzero(offer.collected())
+        visits = np.empty(len(now), _VISIT)
+        visits["fingerprint"] = offer.fingerprints[now]
+        for name in VISIT_NAMES:
+            visits[name] = offer.visits[name][offer.visit[now]]
+        texts = "".join([offer.urls[place] + "\n" for place in fresh.tolist()]).encode("ascii")
+        bodies = {"texts": texts, "visits": visits.tobytes()}
+        data = {name: piece_of(body) if body else b"" for name, body in bodies.items()}
+        return {name: appended(self._folder.path / name, self._sizes[name], data[name]) for name in data}
+
+    def _commit(self, state: EngineState, central: SortedFile, hosts: HostList, sizes: dict[str, int]) -> None:
+        self._folder.commit(state, central=central.path.name, written=central.written, hosts=hosts.stored, sizes=sizes)
+        self._central, self._hosts, self._sizes = central, hosts, sizes
+        self._sweep()
+
+    def lookup(self, url: str) -> Known | None:
+        return next(self._known([url]), None) if is_url(url) else None
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        texts = (body.decode("ascii").split("\n") for body in self._pieces("texts"))
+        return self._known([url for urls in texts for url in urls if url.startswith(host + "/")])
+
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        """What was written to the texts or the visits, cycle by cycle."""
+        return read_pieces(self._folder.path / name, self._sizes[name])
+
+    def _known(self, urls: list[str]) -> Iterator[Known]:
+        """What is known of those URLs that are known, in their order."""
+        keys = keys_of(urls, self._folder.state.seed).fingerprints
+        order = np.argsort(keys)
+        hit, (hints, outside, collected) = self._central.lookup(LAYOUT, keys[order])
+        records = np.zeros(len(hit), RECORD)
+        records["priority"], records["links"] = hints & np.uint32(0xFFFF), hints >> np.uint32(16)
+        records["outside"], records["collected"] = outside, collected
+        if collected.any():
+            self._add_visits(records, keys[order])
+        place_of = np.argsort(order)
+        for url, place in zip(urls, place_of.tolist(), strict=True):
+            if place < len(hit) and hit[place]:
+                yield known_of(url, records[place])
+
+    def _add_visits(self, records: Rows, keys: U64) -> None:
+        visits = np.frombuffer(b"".join(self._pieces("visits")), _VISIT)
+        places = np.minimum(np.searchsorted(keys, visits["fingerprint"]), len(keys) - 1)
+        ours = keys[places] == visits["fingerprint"]
+        for name in VISIT_NAMES:
+            records[name][places[ours]] = visits[name][ours]  # of several, the last stays
+
+    def counts(self) -> RepositoryCounts:
+        return self._folder.state.counts(self._folder.path)
+
+    def close(self) -> None:
+        self._folder.close()
+
+
+class MercatorB(MergeRepository):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, _verify)
+
+
+def _verify(
+    central: SortedFile, target: Path, keys: U64, values: Values, _texts: list[str]
+) -> tuple[SortedFile, Bits, Values]:
+    order = np.argsort(keys)
+    keys, values = keys[order], tuple(column[order] for column in values)
+    known, before = np.zeros(len(keys), np.bool_), tuple(np.zeros_like(column) for column in values)
+    edges = np.searchsorted(LAYOUT.parts_of(keys), np.arange((1 << LAYOUT.part_bits) + 1)).tolist()
+
+    def merged() -> Iterator[SortedPart]:
+        for part, first, end in zip(central.parts(LAYOUT), edges[:-1], edges[1:], strict=True):
+            given = tuple(column[first:end] for column in values)
+            places, hit = part.find(keys[first:end])
+            there = part.values_at(places, hit)
+            known[first:end] = hit
+            for column, found in zip(before, there, strict=True):
+                column[first:end] = found
+            both = zip(combined(there, given), given, strict=True)
+            yield part.put(places, hit, keys[first:end], tuple(np.where(hit, *pair) for pair in both))
+
+    file, back = write_sorted(target, merged()), np.argsort(order)
+    return file, known[back], tuple(column[back] for column in before)

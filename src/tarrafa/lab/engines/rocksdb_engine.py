@@ -1,0 +1,100 @@
+"""RocksDB: sorted runs on disk that are merged in the background. One batch of writes a cycle, synced.
+
+Set up as its manual asks for point look-ups: Bloom filters of ten bits a key, a cache of blocks, larger buffers.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import cast
+
+from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, WriteBatch, WriteOptions
+
+from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
+
+_CACHE_BYTES = 256 * 2**20
+_BUFFER_BYTES = 64 * 2**20
+_BITS_PER_KEY = 10
+_LOOK_SECONDS = 0.01
+# What RocksDB calls the work that it does beside, and that which is about to begin.
+_BACKGROUND = ("num-running-compactions", "num-running-flushes", "compaction-pending", "mem-table-flush-pending")
+
+
+class RocksdbRepository(KeyValueRepository):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, _RocksdbStore, StoreTraits("runs", _RocksdbError, _is_damage))
+
+    def rest(self) -> None:
+        """Wait until nothing is merged in the background: so whoever measures knows whose work it was."""
+        runs = self._folder.store
+        assert isinstance(runs, _RocksdbStore)
+        while runs.is_merging():
+            time.sleep(_LOOK_SECONDS)
+
+
+class _RocksdbError(Exception):
+    """What the library raises, which has no class for it."""
+
+
+def _is_damage(error: Exception) -> bool:
+    return str(error).startswith("Corruption") or "No such file" in str(error)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if type(error) in (Exception, DbClosedError):
+            raise _RocksdbError(str(error)) from error
+        raise
+
+
+class _RocksdbStore:
+    def __init__(self, folder: Path) -> None:
+        with _named():
+            self._database = Rdict(str(folder / "runs"), _options())
+        self._durable = WriteOptions()
+        self._durable.sync = True
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with _named():
+            return cast("list[bytes | None]", self._database.get([*keys])) if keys else []
+
+    def put(self, pairs: Sequence[KeyValue]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        for key, value in pairs:
+            batch.put(key, value)
+        with _named():
+            self._database.write(batch, self._durable)
+
+    def scan(self, prefix: bytes) -> Iterator[KeyValue]:
+        """By the iterator that has a status: the others end at a damaged block as if that were the end."""
+        with _named():
+            runs = self._database.iter()
+            runs.seek(prefix)
+            while runs.valid() and runs.key().startswith(prefix):
+                yield runs.key(), runs.value()
+                runs.next()
+            runs.status()
+
+    def is_merging(self) -> bool:
+        return any(self._database.property_int_value(f"rocksdb.{name}") for name in _BACKGROUND)
+
+    def close(self) -> None:
+        """What could not be merged is in the log of writes, where the next start finds it."""
+        with suppress(_RocksdbError), _named():
+            self._database.close()
+
+
+def _options() -> Options:
+    table = BlockBasedOptions()
+    table.set_bloom_filter(_BITS_PER_KEY, False)
+    table.set_block_cache(Cache(_CACHE_BYTES))
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_block_based_table_factory(table)
+    options.set_write_buffer_size(_BUFFER_BYTES)
+    options.increase_parallelism(2)
+    return options

@@ -1,0 +1,197 @@
+"""What a page links to, and how its links are written.
+
+As on real hosts, most links of a page stand in blocks that many pages share: menus, lists of the latest, partners. A
+block is drawn and written once and kept. The rest is the page's own: its children, a few links in its text, and what
+is no page.
+"""
+
+import struct
+from hashlib import shake_128
+from typing import NamedTuple, TypeVar
+
+from tarrafa.chance import draws
+from tarrafa.lab.web.faults import Fault
+from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escaped
+from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, SyntheticHost, power_law
+
+BLOCKS_MAX = 40_000
+BLOCK_LINKS = 20  # of a block of links within the host; a page has two such blocks
+BLOCKS_A_PAGE = 2
+PARTNER_LINKS = 7  # of a block of links to other hosts; a page has two such blocks
+PARTNER_BLOCKS = 16
+OWN_LINKS = 3  # of a page without children
+TEXT_BYTES = 28
+BASE_PATH = "/base/dos/elos/"
+
+# How the same URL is written, and the share (of 256) of the links that are written so. None are relative in blocks.
+PLAIN, ABSOLUTE, RELATIVE, FRAGMENT, UPPER, DOTTED, ENCODED, SCHEMELESS, NOFOLLOW = range(9)
+_SHARED_FORMS = bytes(form for form, share in enumerate((190, 37, 0, 10, 4, 4, 4, 4, 3)) for _ in range(share))
+_OWN_FORMS = bytes(form for form, share in enumerate((100, 24, 100, 16, 3, 3, 4, 3, 3)) for _ in range(share))
+# What a page is drawn from at once: two words, its blocks, its partners, its own links and their forms, and its text.
+_DRAWN = struct.Struct(f"<2I{BLOCKS_A_PAGE}I2B{OWN_LINKS}H{OWN_LINKS}s{TEXT_BYTES}s")
+
+T = TypeVar("T")
+
+
+class LinkBlock(NamedTuple):
+    """Links within a host that many of its pages carry: the pages, the form of each link, and all of it as HTML."""
+
+    targets: tuple[int, ...]
+    forms: bytes
+    html: bytes
+    absolute: bytes  # the same links, all in the absolute form
+
+
+class PartnerLinks(NamedTuple):
+    """Links to other hosts: host, page, whether it says nofollow; and all of it as HTML."""
+
+    targets: tuple[tuple[SyntheticHost, int, bool], ...]
+    html: bytes
+
+
+class Outline(NamedTuple):
+    """What a page links to, before it is written as HTML."""
+
+    children: list[int]
+    own: list[int]
+    own_forms: bytes
+    blocks: list[LinkBlock]
+    partners: list[PartnerLinks]
+    kin: list[SyntheticHost]  # hosts whose front page this front page leads to
+    special: list[str]  # paths on this host that are not pages: redirects, missing pages, files, traps
+    dead: list[str]  # addresses that nobody answers for
+    text: bytes  # what the page's text is drawn from
+
+
+class Outlines:
+    def __init__(self, pages: SyntheticPages) -> None:
+        self.pages = pages
+        # Filled when a block is first needed, emptied whole when full: everything in them can be worked out again.
+        self._blocks: dict[tuple[int, int], LinkBlock] = {}
+        self._partners: dict[tuple[int, int], PartnerLinks] = {}
+
+    def outline(self, host: SyntheticHost, page: int, now_ms: int) -> Outline:
+        seed = self.pages.seed(host, page)
+        drawn = _DRAWN.unpack(shake_128(f"{seed}/page".encode()).digest(_DRAWN.size))
+        first, second = drawn[:2]
+        count = 1 + host.linked_size // (BLOCK_LINKS // 2)
+        blocks = [self.block(host, word % count) for word in drawn[2 : 2 + BLOCKS_A_PAGE]]
+        left, right, *own = drawn[2 + BLOCKS_A_PAGE : -2]
+        partners = [self.partners(host, left % PARTNER_BLOCKS), self.partners(host, right % PARTNER_BLOCKS)]
+        children = self.pages.children(host, page, now_ms)
+        if now_ms > 0 and (changed := self.pages.text_changed_ms(host, page, now_ms)):
+            own = [word >> 16 for word in draws(f"{seed}/links/{changed}", OWN_LINKS)]
+        size = host.linked_size
+        targets = [(CUBES[word] * size) >> 32 for word in own[: max(1, OWN_LINKS - len(children))]]
+        special = _special(host, page, first, second)
+        dead = [f"127.250.{page % 256}.9"] if Fault.DEAD in host.faults else []
+        kin = self._kin(host) if page == 0 else []
+        forms = drawn[-2].translate(_OWN_FORMS)
+        return Outline(children, targets, forms, blocks, partners, kin, special, dead, drawn[-1])
+
+    def _kin(self, host: SyntheticHost) -> list[SyntheticHost]:
+        """Front pages form a tree of hosts, so that every host can be found from the first."""
+        hosts = self.pages.hosts
+        numbers = (2 * host.number + 1, 2 * host.number + 2)
+        return [hosts.host(number) for number in numbers if number < hosts.plan.hosts]
+
+    def block(self, host: SyntheticHost, number: int) -> LinkBlock:
+        return self._blocks.get((host.number, number)) or self._keep(
+            self._blocks, (host.number, number), self._make_block(host, number)
+        )
+
+    def partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
+        return self._partners.get((host.number, number)) or self._keep(
+            self._partners, (host.number, number), self._make_partners(host, number)
+        )
+
+    def _keep(self, known: dict[tuple[int, int], T], key: tuple[int, int], made: T) -> T:
+        if len(known) >= BLOCKS_MAX:
+            known.clear()
+        known[key] = made
+        return made
+
+    def _make_block(self, host: SyntheticHost, number: int) -> LinkBlock:
+        words = draws(f"{self.pages.seed(host, number)}/block", BLOCK_LINKS)
+        targets = tuple(power_law(word, host.linked_size) for word in words)
+        forms = bytes(word & 255 for word in words).translate(_SHARED_FORMS)
+        entries = self.pages.entries(host, targets)
+        html = b"".join(written(host, "", entry, form) for entry, form in zip(entries, forms, strict=True))
+        return LinkBlock(targets, forms, html, b"".join(entry.absolute(host) for entry in entries))
+
+    def _make_partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
+        near = self.pages.hosts.neighbourhood(host)
+        links = []
+        for word in draws(f"{self.pages.seed(host, number)}/partners", PARTNER_LINKS):
+            other = near[word % NEIGHBOURS]
+            if other.number != host.number:
+                # Half of the links from outside go to a front page.
+                links.append((other, 0 if word & 64 else power_law(word, other.linked_size), word & 0xF80 == 0))
+        return PartnerLinks(tuple(links), b"".join(self._partner(*link) for link in links))
+
+    def _partner(self, other: SyntheticHost, page: int, nofollow: bool) -> bytes:
+        entry = self.pages.entry(other, page)
+        if not nofollow:
+            return entry.absolute(other)
+        return anchor(other.origin + escaped(entry.path), entry.title, ' rel="nofollow"')
+
+
+def written(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) -> bytes:
+    """A link to a page of the host, in this form."""
+    if form == PLAIN:
+        return entry.item
+    if form == ABSOLUTE:
+        return entry.absolute(host)
+    rel = ' rel="nofollow"' if form == NOFOLLOW else ""
+    return anchor(escaped(_href(host, base_path, entry.path, form)), entry.title, rel)
+
+
+def _href(host: SyntheticHost, base_path: str, path: str, form: int) -> str:
+    """The same URL, written in one of many ways."""
+    if form == RELATIVE:
+        return relative(path, base_path)
+    if form == FRAGMENT:
+        return f"{path}#texto"
+    if form == UPPER:
+        return f"HTTP://{host.authority.upper()}{path}"
+    if form == DOTTED:
+        return f"/x/..{path}"
+    if form == ENCODED and path[1:2].isalpha():
+        return f"/%{ord(path[1]):02x}{path[2:]}"
+    return f"//{host.authority}{path}" if form == SCHEMELESS else path
+
+
+def relative(path: str, base_path: str) -> str:
+    """The path as seen from base: shorter if it lies below, else up to the root and down again."""
+    folder = base_path.partition("?")[0].rpartition("/")[0] + "/"
+    if path.startswith(folder) and len(path) > len(folder):
+        return path[len(folder) :]
+    return "../" * (folder.count("/") - 1) + path[1:] or "./"
+
+
+def _special(host: SyntheticHost, page: int, first: int, second: int) -> list[str]:
+    """Links that lead to something else than a page; most pages have one or two."""
+    target = power_law(first, host.size)
+    special = []
+    if first % 2:
+        special.append(f"/ir/{'pmtsucx'[(first >> 3) % 7]}{target}")
+    if first % 5 == 0:
+        special.append(f"/antigo/{target}")
+    if second % 5 == 0:
+        special.append(f"/doc/{target}.pdf")
+    if host.faults:
+        special += [path.format(k=page % 5) for fault, path in _FAULT_PATHS if fault in host.faults]
+    return special
+
+
+_FAULT_PATHS = (
+    (Fault.REDIRECT_LOOP, "/ir/l{k}"),
+    (Fault.ENDLESS, "/fluxo/{k}"),
+    (Fault.FALSE_LENGTH, "/curto/{k}"),
+    (Fault.FALSE_LENGTH, "/longo/{k}"),
+    (Fault.FALSE_TYPE, "/falso/{k}"),
+    (Fault.GZIP_BOMB, "/bomba/{k}"),
+    (Fault.CALENDAR, "/calendario/2026/{k}"),
+    (Fault.REPETITION, "/eco/"),
+    (Fault.COMBINATIONS, "/filtro?cor={k}"),
+)

@@ -1,0 +1,130 @@
+"""The perfect crawl of a web at a moment: what can be found, and how far from the start.
+
+It starts at the first host's front page and obeys robots.txt, `rel=nofollow` and the meta tag `nofollow`. It follows
+links and redirects to any host. First by links alone; then it also reads the sitemaps of the hosts it has met, which
+brings in the pages that nothing links to. Traps are entered but never followed: what lies behind them is endless and
+empty.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tarrafa.lab.web import history
+from tarrafa.lab.web.faults import Fault
+from tarrafa.lab.web.outlines import NOFOLLOW, Outline
+from tarrafa.lab.web.plan import SyntheticHost
+from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
+
+# Where something stands: a host's number with a page's number, or with a path that is no page's.
+Place = tuple[int, int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """How the perfect crawl came to know a place."""
+
+    depth: int  # links from the start
+    by: str  # "links", or "sitemap" if only those lead there
+
+
+class PerfectCrawl:
+    def __init__(self, web: SyntheticWeb, now_ms: int) -> None:
+        self._web = web
+        self._now_ms = now_ms
+        # All filled by the crawl, then only read.
+        self.found: dict[Place, Discovery] = {}
+        self.images: set[tuple[int, str]] = set()
+        self.dead: dict[str, Discovery] = {}  # addresses that nobody answers for
+        self._met: set[int] = set()
+        self._sitemaps_read: set[int] = set()
+        self._crawl()
+
+    def _crawl(self) -> None:
+        self._spread([(0, 0)], 0, "links")
+        while waiting := sorted(self._met - self._sitemaps_read):
+            for number in waiting:
+                self._sitemaps_read.add(number)
+                self._spread(self._in_sitemap(self._web.hosts.host(number)), 1, "sitemap")
+
+    def _spread(self, starts: Iterable[Place], depth: int, by: str) -> None:
+        """Follow links breadth first from places that may be new."""
+        queue: deque[Place] = deque()
+        self._meet(starts, Discovery(depth, by), queue)
+        while queue:
+            place = queue.popleft()
+            how = Discovery(self.found[place].depth + 1, by)
+            self._meet(self._leads_to(place, how), how, queue)
+
+    def _meet(self, places: Iterable[Place], how: Discovery, queue: deque[Place]) -> None:
+        found = self.found
+        for place in places:
+            if place not in found:
+                found[place] = how
+                self._met.add(place[0])
+                queue.append(place)
+
+    def _in_sitemap(self, host: SyntheticHost) -> list[Place]:
+        if not host.sitemap or not self._web.robots.readable(host):
+            return []
+        paths = [path for path in self._web.sitemaps.paths(host, self._now_ms) if self._web.robots.allows(host, path)]
+        numbers = range(history.size_at(host.size, self._now_ms)) if paths else ()
+        return [(host.number, page) for page in numbers if self._web.pages.alive(host, page, self._now_ms)]
+
+    def _leads_to(self, place: Place, how: Discovery) -> Iterable[Place]:
+        """The places that a perfect crawl goes on to from here."""
+        number, what = place
+        host = self._web.hosts.host(number)
+        if not self._web.robots.allows(host, self.path(place)):
+            return ()
+        if isinstance(what, str):
+            target = self.location(host, what)
+            return [self._place(host, target)] if target else ()
+        if not self._web.pages.alive(host, what, self._now_ms):
+            return ()
+        return self._links(*self._web.pages.shown(host, what), how)
+
+    def _links(self, host: SyntheticHost, page: int, how: Discovery) -> Iterable[Place]:
+        self.images.add((host.number, f"/img/{page % 97}.png"))
+        if self._web.pages.entry(host, page).nofollow:
+            return ()
+        outline = self._web.outlines.outline(host, page, self._now_ms)
+        for name in outline.dead:
+            self.dead.setdefault(name, how)
+        return self._followed(host, page, outline)
+
+    def _followed(self, host: SyntheticHost, page: int, outline: Outline) -> Iterator[Place]:
+        own = host.number
+        yield from ((own, target) for target in (0, max(0, (page - 1) // host.branching), page))
+        yield from ((own, child) for child in outline.children)
+        if self._web.pages.entry(host, page).syndicated:
+            yield from ((own, target) for target in outline.own)
+            yield from ((own, target) for block in outline.blocks for target in block.targets)
+        elif Fault.SESSION not in host.faults:
+            # Where links carry session ids, they lead to copies without end, not to the pages.
+            for targets, forms in [(outline.own, outline.own_forms), *((b.targets, b.forms) for b in outline.blocks)]:
+                yield from ((own, target) for target, form in zip(targets, forms, strict=False) if form != NOFOLLOW)
+        for partners in outline.partners:
+            yield from ((other.number, target) for other, target, nofollow in partners.targets if not nofollow)
+        yield from ((other.number, 0) for other in outline.kin)
+        yield from ((own, path) for path in outline.special)
+
+    def location(self, host: SyntheticHost, path: str) -> str | None:
+        """Where a redirect leads, as its header says; None for what is none."""
+        if not path.startswith("/ir/"):
+            return None
+        return next((v for k, v in self._web.resource(WebRequest(host, path)).headers if k == "Location"), None)
+
+    def _place(self, host: SyntheticHost, location: str) -> Place:
+        """A Location header's place: a page, or a path of something else."""
+        if location.startswith("http://"):
+            authority, _, rest = location.removeprefix("http://").partition("/")
+            found = self._web.hosts.find(authority)
+            assert found is not None, location
+            host, location = found, f"/{rest}"
+        page = self._web.find(host, location)
+        return (host.number, location if page is None else page)
+
+    def path(self, place: Place) -> str:
+        number, what = place
+        return what if isinstance(what, str) else self._web.pages.entry(self._web.hosts.host(number), what).path

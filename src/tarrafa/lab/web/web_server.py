@@ -1,0 +1,233 @@
+"""The door of real sockets: the web over HTTP/1.1 on every loopback address at one port.
+
+One socket listens for all of 127.0.0.0/8 and answers loopback alone. Hosts are told apart by the Host header, and by
+the address that was connected to where there is none.
+"""
+
+import asyncio
+import contextlib
+import json
+import math
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from tarrafa.clock import Clock, SystemClock
+from tarrafa.descriptors import allow_open
+from tarrafa.errors import WorkError
+from tarrafa.lab.web.connections import ServerConnection
+from tarrafa.lab.web.journal import Journal
+from tarrafa.lab.web.plan import Plan
+from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebAnswer
+from tarrafa.lab.web.truth import Truth
+from tarrafa.memory import collect_seldom
+
+BACKLOG = 4_096
+CONNECTIONS_COUNT = 20_000  # that visitors may keep open
+SO_BINDTODEVICE = getattr(socket, "SO_BINDTODEVICE", 25)
+
+
+def listen(port: int) -> socket.socket:
+    """A socket for all loopback addresses. Others are kept out by the kernel where it can, else by the server."""
+    allow_open(CONNECTIONS_COUNT)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Not permitted on old kernels: connections from elsewhere are then closed as soon as they come.
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, b"lo\0")
+    try:
+        sock.bind(("0.0.0.0", port))  # noqa: S104
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise WorkError(
+            f"cannot listen on port {port}: {error.strerror}; choose another with --port, or 0 for any"
+        ) from error
+    sock.setblocking(False)
+    return sock
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """How a web is served; none of it changes what stands in it."""
+
+    speed: float = 0.0  # how many of the web's seconds pass in one of ours
+    delay_seconds: float = 0.0  # the gap between visits of a host that the journal expects
+    log_size: int = 200_000
+    latency_seconds: float = 0.0  # before each answer
+
+
+DEFAULT_SERVING = ServingOptions()
+
+
+class SyntheticServer:
+    """A web that is being served."""
+
+    def __init__(self, plan: Plan, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None) -> None:
+        self.web = SyntheticWeb(plan)
+        self.journal = Journal(self.web.robots, habits.delay_seconds, habits.log_size)
+        self.clock = clock or SystemClock()
+        self._opened = self.clock.monotonic()
+        self._speed = habits.speed
+        self.latency_seconds = habits.latency_seconds
+        self.skipped_seconds = 0.0  # added to the web's time by /__clock
+        self.control = ControlPaths(self)
+        self.connections: set[ServerConnection] = set()  # each enters and leaves by itself
+
+    def seconds(self) -> float:
+        """Since the web was opened, in our time."""
+        return self.clock.monotonic() - self._opened
+
+    def now_ms(self) -> int:
+        """The web's time."""
+        running = self.seconds() * self._speed if self._speed else 0.0
+        return int((running + self.skipped_seconds) * 1000)
+
+    async def serve(self, sock: socket.socket) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            lambda: ServerConnection(self), sock=sock, backlog=BACKLOG
+        )
+
+    def drop_connections(self) -> None:
+        for connection in list(self.connections):
+            connection.drop()
+
+
+@contextlib.asynccontextmanager
+async def open_server(
+    plan: Plan, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None
+) -> AsyncIterator[SyntheticServer]:
+    """The web of a plan, served while the block runs; port 0 takes any free port."""
+    sock = listen(plan.port)
+    server = SyntheticServer(replace(plan, port=sock.getsockname()[1]), habits, clock)
+    listener = await server.serve(sock)
+    try:
+        yield server
+    finally:
+        listener.close()
+        server.drop_connections()
+        await asyncio.sleep(0)
+
+
+async def run_server(
+    plan: Plan, habits: ServingOptions, ready: Callable[[SyntheticServer], None], seconds: float | None
+) -> SyntheticServer:
+    """Serve until the time is over, or SIGINT or SIGTERM comes; `ready` is called when the web answers."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with open_server(plan, habits) as server:
+        ready(server)
+        collect_seldom()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), seconds)
+    return server
+
+
+JSON = "application/json"
+SKIP_MAX_SECONDS = 100 * 366 * 86_400.0
+# What each takes after the question mark.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "/__truth": ("summary", "kind", "host"),
+    "/__log": ("entries",),
+    "/__clock": ("advance_seconds",),
+    "/__hosts": (),
+}
+
+
+class ControlPaths:
+    def __init__(self, server: "SyntheticServer") -> None:
+        self._server = server
+        # The last truth that was worked out, and for which moment of the web.
+        self._known: tuple[int, Truth] | None = None
+        self._working = asyncio.Lock()
+
+    async def answer(self, method: str, target: str) -> WebAnswer:
+        path, _, query = target.partition("?")
+        options = dict(parse_qsl(query, keep_blank_values=True))
+        try:
+            return await self._told(method, path, options)
+        except ValueError as error:
+            return WebAnswer(400, f"{error}\n".encode(), "text/plain")
+
+    async def _told(self, method: str, path: str, options: dict[str, str]) -> WebAnswer:
+        if path not in _OPTIONS:
+            return WebAnswer(404, f"try {', '.join(_OPTIONS)}\n".encode(), "text/plain")
+        unknown = options.keys() - _OPTIONS[path]
+        if unknown:
+            raise ValueError(f"{path} does not know {min(unknown)}; it knows {', '.join(_OPTIONS[path]) or 'nothing'}")
+        if path == "/__truth":
+            return await self._truth(options)
+        return {"/__log": self._log, "/__clock": self._clock, "/__hosts": self._hosts}[path](method, options)
+
+    async def truth(self) -> Truth:
+        """Worked out beside the serving, once for each moment of the web."""
+        async with self._working:
+            now_ms = self._server.now_ms()
+            if self._known is None or self._known[0] != now_ms:
+                self._known = (now_ms, await asyncio.to_thread(Truth, self._server.web, now_ms))
+            return self._known[1]
+
+    async def _truth(self, options: dict[str, str]) -> WebAnswer:
+        truth = await self.truth()
+        if "summary" in options:
+            return _json(await asyncio.to_thread(truth.summary))
+        return WebAnswer(200, await asyncio.to_thread(truth.document, options.get("kind"), options.get("host")), JSON)
+
+    def _log(self, method: str, options: dict[str, str]) -> WebAnswer:
+        if method == "DELETE":
+            self._server.journal.clear()
+            return WebAnswer(204, type="")
+        entries = options.get("entries")
+        if entries is not None and not entries.isdecimal():
+            raise ValueError("say GET /__log?entries=100")
+        return _json(self._server.journal.report(None if entries is None else int(entries)))
+
+    def _clock(self, method: str, options: dict[str, str]) -> WebAnswer:
+        if method == "POST":
+            seconds = _seconds(options.get("advance_seconds", ""))
+            if not 0 <= seconds <= SKIP_MAX_SECONDS - self._server.skipped_seconds:
+                raise ValueError("say POST /__clock?advance_seconds=86400; it goes on for a century")
+            self._server.skipped_seconds += seconds
+        return _json({"web_seconds": self._server.now_ms() / 1000, "open_seconds": self._server.seconds()})
+
+    def _hosts(self, _method: str, _options: dict[str, str]) -> WebAnswer:
+        """The resolver's map, as /etc/hosts writes it."""
+        web = self._server.web
+        hosts = (web.hosts.host(number) for number in range(web.plan.hosts))
+        return WebAnswer(200, "".join(f"{host.address} {host.name}\n" for host in hosts).encode(), "text/plain")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _json(value: Any) -> WebAnswer:
+    return WebAnswer(200, json.dumps(value, ensure_ascii=False).encode() + b"\n", JSON)
+
+
+@contextmanager
+def served_in_process(*options: str) -> Iterator[str]:
+    """The web of `tarrafa web` with these options, on a free port, while the block runs; the address of its front page.
+
+    It ends by itself after three hours, should nobody be there to end it.
+    """
+    command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "3h", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            if not line:
+                raise WorkError("the made-up web did not start; tarrafa web tells why")
+            yield json.loads(line)["url"]
+        finally:
+            process.terminate()

@@ -1,0 +1,95 @@
+"""Files are replaced whole, folders are locked by one process, and disk errors say what to do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tarrafa.disk import (
+    UNFINISHED,
+    FolderLock,
+    atomic_file,
+    disk_bytes,
+    is_locked,
+    map_disk_errors,
+    remove_unfinished,
+    replace_file,
+)
+from tarrafa.errors import LockedError, WorkError
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_file_is_replaced_whole(tmp_path: Path, sync: bool) -> None:
+    path = tmp_path / "file"
+    for data in (b"first", b"second and longer", b""):
+        replace_file(path, data, sync=sync)
+        assert path.read_bytes() == data
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_reader_sees_the_old_contents_until_the_new_are_complete(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace_file(path, b"old")
+    with atomic_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+def _write_half(path: Path) -> None:
+    with atomic_file(path) as file:
+        file.write(b"half of the n")
+        raise ZeroDivisionError
+
+
+def test_failure_leaves_the_old_contents_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace_file(path, b"old")
+    with pytest.raises(ZeroDivisionError):
+        _write_half(path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("sync", "expected"), [(True, 2), (False, 0)])
+def test_contents_and_name_are_synced_if_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: bool, expected: int
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    replace_file(tmp_path / "file", b"data", sync=sync)
+    assert len(synced) == expected
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    kept, left = tmp_path / "file", tmp_path / f"file{UNFINISHED}"
+    kept.write_bytes(b"whole")
+    left.write_bytes(b"ha")
+    remove_unfinished(tmp_path)
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_folder_is_locked_by_one_until_it_is_released(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    lock = FolderLock(tmp_path)
+    assert is_locked(tmp_path)
+    with pytest.raises(LockedError, match=f"in use by process {os.getpid()}"):
+        FolderLock(tmp_path)
+    lock.release()
+    assert not is_locked(tmp_path)
+    FolderLock(tmp_path).release()
+
+
+def test_disk_error_says_where_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "file"
+    with pytest.raises(WorkError, match=r"missing.*No such file or directory"), map_disk_errors(path):
+        replace_file(path, b"data")
+
+
+def test_size_of_a_folder_is_that_of_all_its_files(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "one").write_bytes(b"123")
+    (tmp_path / "inner" / "two").write_bytes(b"4567")
+    assert disk_bytes(tmp_path) == 7
+    assert disk_bytes(tmp_path / "missing") == 0
