@@ -18,7 +18,7 @@ from tarrafa.errors import InputError
 from tarrafa.search import Passage, Search, SearchRequest, semantic
 from tarrafa.search.ranking import F64, Scores
 from tarrafa.search.semantic import MEANING_LIMIT, MEANING_SHARE, WordVectors, raised, sought_words, word_vectors
-from tarrafa.serve import asking
+from tarrafa.serve import params
 
 WORDS = {"car": 0, "automobile": 1, "road": 2, "banana": 3}
 VECTORS = np.array([[1.0, 0.1], [1.0, 0.2], [0.8, 0.6], [0.0, 1.0]], np.float32)
@@ -123,14 +123,14 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_api_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not asking.api_request({"q": "net"}).semantic
-    monkeypatch.setattr(asking, "has_semantic_model", lambda: True)
-    assert asking.api_request({"q": "net", "semantic": "1"}).semantic
-    monkeypatch.setattr(asking, "has_semantic_model", lambda: False)
-    assert not asking.api_request({"q": "net", "semantic": "0"}).semantic
-    with pytest.raises(asking.RefusedError) as refused:
-        asking.api_request({"q": "net", "semantic": "1"})
-    assert (refused.value.key, refused.value.status) == ("refused_semantic", 400)
+    assert not params.api_request({"q": "net"}).semantic
+    monkeypatch.setattr(params, "has_semantic_model", lambda: True)
+    assert params.api_request({"q": "net", "semantic": "1"}).semantic
+    monkeypatch.setattr(params, "has_semantic_model", lambda: False)
+    assert not params.api_request({"q": "net", "semantic": "0"}).semantic
+    with pytest.raises(params.RefusedError) as refused:
+        params.api_request({"q": "net", "semantic": "1"})
+    assert (refused.value.key, refused.value.status_code) == ("refused_semantic", 400)
 
 
 # With the real vectors.

@@ -45,7 +45,7 @@ from tarrafa.schedule import (
 )
 
 if TYPE_CHECKING:
-    from tarrafa.serve import Server
+    from tarrafa.serve import SearchServer
 
 T = TypeVar("T")
 
@@ -165,25 +165,26 @@ def _archive_habits(configuration: Configuration) -> ArchiveHabits:
     return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
-def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "Server":
-    """The search page of the crawl in that folder, listening. `rate` is in requests a second of a client; 0 for any."""
+def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "SearchServer":
+    """Return the search page of a crawl, listening. `rate` is in requests per second of each client; 0 for no limit."""
     from tarrafa.serve import (
-        Collection,
-        Processes,
-        Rate,
-        Reader,
-        Server,
-        Site,
+        FactsReader,
+        LiveSearch,
+        RateLimit,
+        SearchPage,
+        SearchServer,
+        SearchWorkers,
         listen,
         make_application,
-        usual_count,
-    )  # a crawl does without it
+        workers_count,
+    )  # a crawl does not need it
 
     clock = SystemClock()
-    count = usual_count()
-    collection = Processes(root, Collection(root, clock), count)
-    site = Site(collection, Reader(root), clock, language, Rate(per_second=rate, burst=6 * rate), count)
-    return Server(make_application(site), listen(host, port))
+    count = workers_count()
+    workers = SearchWorkers(root, LiveSearch(root, clock), count)
+    limit = RateLimit(per_second=rate, burst=6 * rate)
+    page = SearchPage(workers, FactsReader(root), clock, language, limit, count)
+    return SearchServer(make_application(page), listen(host, port))
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

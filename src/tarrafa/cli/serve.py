@@ -11,7 +11,7 @@ from tarrafa import wiring
 from tarrafa.cli.frame import crawl_of, switch
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom
-from tarrafa.serve.languages import LANGUAGES
+from tarrafa.serve.i18n import LANGUAGES
 from tarrafa.texts import quoted
 
 EXAMPLES = [

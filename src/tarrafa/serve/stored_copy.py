@@ -1,8 +1,8 @@
-"""A kept page, made harmless: nothing of it runs, and it asks nobody for anything.
+"""A stored page made harmless: nothing in it runs, and it requests nothing.
 
-Three walls: what would run, load or lead away is taken out of the page here; the answer carries a policy that lets
-nothing run or load, styles included; and the page that shows it does so in a frame without any permission. The first
-wall is also there for what policies do not know, such as connections that a browser opens ahead of time.
+Three barriers: what would run, load or navigate is removed from the page here; the response has a content security
+policy that lets nothing run or load but inline styles; and the page that shows it does so in a sandboxed frame. The
+first one also covers what policies do not, such as connections that a browser opens ahead of time.
 """
 
 import html
@@ -34,59 +34,59 @@ _LOADING = frozenset(
 )
 
 
-class Shown(StrEnum):
-    """What is shown of a kept page."""
+class CopyKind(StrEnum):
+    """What can be shown of a stored page."""
 
     HTML = "html"
     TEXT = "text"
-    OTHER = "other"  # neither, so nothing
-    FORBIDDEN = "noarchive"  # its author does not want it
+    OTHER = "other"  # a type that cannot be shown
+    FORBIDDEN = "noarchive"  # the author forbids copies
     ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class StoredCopy:
     url: str
     title: str
     at: float  # when it was fetched, seconds since the Unix epoch
-    shown: Shown
+    kind: CopyKind
     media_type: str = ""
     html: str = ""
 
 
-def copy_of(stored: StoredPage, row: dict[str, Any], limit_bytes: int) -> Copy:
-    """`row` is the document's, of the same visit."""
+def make_copy(stored: StoredPage, row: dict[str, Any], limit_bytes: int) -> StoredCopy:
+    """Return the copy of a stored page; `row` is the document row of the same visit."""
     body = decode(stored.page, limit_bytes).body[:limit_bytes]
     media_type = row["media_type"] or stored.page.media_type
     text = as_text(body, row["encoding"] or encoding_of(stored.page.header("content-type") or "", body))
-    shown, content = Shown.OTHER, ""
+    kind, content = CopyKind.OTHER, ""
     if media_type in _HTML:
-        shown, content = Shown.HTML, harmless(text)
+        kind, content = CopyKind.HTML, make_harmless(text)
     elif media_type.startswith("text/") or media_type in _TEXTS:
-        shown, content = Shown.TEXT, _as_page(text)
-    return Copy(stored.page.url, row["title"], stored.page.at, shown, media_type, content)
+        kind, content = CopyKind.TEXT, _text_page(text)
+    return StoredCopy(stored.page.url, row["title"], stored.page.at, kind, media_type, content)
 
 
-def harmless(text: str) -> str:
-    """The page without what runs, loads or leads anywhere. Pictures that it carries itself stay."""
-    tame = pieces(text.encode("utf-8", "replace"))
-    tree = LexborHTMLParser(tame[0] if tame else b"")
+def make_harmless(text: str) -> str:
+    """Return the page without anything that runs, loads or navigates. Images inlined as data: URLs stay."""
+    bounded = pieces(text.encode("utf-8", "replace"))
+    tree = LexborHTMLParser(bounded[0] if bounded else b"")
     for node in tree.css(_ACTIVE):
         node.decompose()
     for node in tree.css("*"):
-        _disarm(node)
-    made = tree.html or ""
-    return made if made[:9].lower() == "<!doctype" else f"<!doctype html>\n{made}"
+        _strip_attributes(node)
+    page = tree.html or ""
+    return page if page[:9].lower() == "<!doctype" else f"<!doctype html>\n{page}"
 
 
-def _disarm(node: LexborNode) -> None:
+def _strip_attributes(node: LexborNode) -> None:
     for name, value in list(node.attributes.items()):
-        low = name.lower()
-        is_own_picture = low == "src" and node.tag == "img" and (value or "").startswith("data:image/")
-        if (low.startswith("on") or low in _LOADING) and not is_own_picture:
+        lower = name.lower()
+        is_inline_image = lower == "src" and node.tag == "img" and (value or "").startswith("data:image/")
+        if (lower.startswith("on") or lower in _LOADING) and not is_inline_image:
             del node.attrs[name]
 
 
-def _as_page(text: str) -> str:
+def _text_page(text: str) -> str:
     style = "white-space:pre-wrap;overflow-wrap:anywhere;font:14px/1.5 ui-monospace,monospace;margin:1em"
     return f'<!doctype html>\n<meta charset="utf-8"><title></title><pre style="{style}">{html.escape(text)}</pre>'

@@ -15,7 +15,7 @@ from tarrafa.agent.hosts import Checkpoint, HostBook
 from tarrafa.agent.totals import Totals
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS
 from tarrafa.layout import CrawlPaths
-from tarrafa.serve import Reader, rows
+from tarrafa.serve import FactsReader, lookups
 from tarrafa.serve.facts import Facts
 
 Row = dict[str, Any]
@@ -100,7 +100,7 @@ def told(facts: Facts | None) -> tuple[Any, ...] | None:
 @given(st.lists(st.one_of(st.lists(VISIT, max_size=6), st.just("join")), min_size=1, max_size=6))
 def test_facts_are_those_of_a_plain_scan_while_agents_add_and_join(steps: list[Any]) -> None:
     with quick_folder() as root:
-        crawl, reader = Crawl(root), Reader(root)
+        crawl, reader = Crawl(root), FactsReader(root)
         for step in steps:
             if step == "join":
                 for _ in range(8):
@@ -114,32 +114,32 @@ def test_facts_are_those_of_a_plain_scan_while_agents_add_and_join(steps: list[A
 
 
 def test_pages_that_link_to_one_are_bounded_and_the_newest_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "SOURCES_LIMIT", 3)
+    monkeypatch.setattr(lookups, "SOURCES_LIMIT", 3)
     with quick_folder() as root:
         crawl = Crawl(root)
         crawl.agents[0].add([(f"{A}{number}", "fetched", 0, [(C, f"{number}")]) for number in range(5)])
         crawl.add([(C, "fetched", 0, [(C, "itself")])])
         crawl.commit()
-        facts = Reader(root).facts(C, None)
+        facts = FactsReader(root).facts(C, None)
     assert facts is not None
     assert [link.text for link in facts.links_in] == ["4", "3", "2"]
     assert facts.is_links_in_bounded
 
 
-def test_reader_keeps_up_until_it_ends(caplog: pytest.LogCaptureFixture) -> None:
-    """Damage is told to the operator, and ends nothing."""
+def test_reader_updates_catalogues_until_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """Damage is logged, and ends nothing."""
     with quick_folder() as root:
-        crawl, reader = Crawl(root), Reader(root)
+        crawl, reader = Crawl(root), FactsReader(root)
         crawl.add([(A, "fetched", 0, [(B, "x")])])
         crawl.commit()
         for path in root.rglob("*.parquet"):
             path.write_bytes(b"PAR1" * 20)
-        with reader.kept_up():
+        with reader.updating():
             pass
-    assert "catalogues not kept up" in caplog.text
+    assert "catalogues not updated" in caplog.text
 
 
-def test_server_keeps_catalogues_up_as_long_as_it_answers() -> None:
+def test_server_updates_catalogues_as_long_as_it_runs() -> None:
     with quick_folder() as root, served(root) as page:
         assert page.ask("/").status == 200
         assert "catalogues" in {thread.name for thread in threading.enumerate()}
