@@ -28,7 +28,7 @@ import uvloop
 
 from tarrafa import wiring
 from tarrafa.agent import CrawlFolder, Limits
-from tarrafa.configuration import Configuration, Crawl, Politeness
+from tarrafa.configuration import Configuration, CrawlSection, PolitenessSection
 from tarrafa.memory import collect_seldom
 
 URLS_COUNT = 50_000
@@ -37,8 +37,8 @@ KINDS = ("small pages", "long sitemap", "dear pages")
 TICK_SECONDS = 0.001
 SHOWN = 5
 HASTE = Configuration(
-    crawl=replace(Crawl(), allow_private=True, scope="any"),
-    politeness=replace(Politeness(), delay_seconds=0.0, address_delay_seconds=0.0),
+    crawl=replace(CrawlSection(), allow_private=True, scope="any"),
+    politeness=replace(PolitenessSection(), delay_seconds=0.0, address_delay_seconds=0.0),
 )
 
 

@@ -23,8 +23,8 @@ delay = "0s"
 address_delay = "0s"
 back_off = "10ms"
 back_off_ceiling = "50ms"
-aside = "100ms"
-asides = 1
+suspension = "100ms"
+suspensions = 1
 [fetch]
 timeout = "4s"
 first_byte_timeout = "3s"

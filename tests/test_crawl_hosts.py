@@ -233,7 +233,7 @@ def test_redirects_are_urls_of_their_own_and_loops_end(tmp_path: Path) -> None:
 def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(tmp_path: Path) -> None:
     """The workbench holds three of them; there are nine."""
     config = tmp_path / "few.toml"
-    config.write_text(HASTE.replace("asides = 1", "asides = 1\nhosts_limit = 3"))
+    config.write_text(HASTE.replace("suspensions = 1", "suspensions = 1\nhosts_limit = 3"))
     with ExitStack() as stack:
 
         def served(numbers: range, answers: Answers) -> tuple[list[Server], list[str]]:

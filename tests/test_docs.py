@@ -85,7 +85,7 @@ def test_no_command_is_documented_that_does_not_exist() -> None:
 @pytest.mark.parametrize("path", KEYS)
 def test_every_configuration_key_is_documented_as_it_is(path: str) -> None:
     key = KEYS[path]
-    row = f"| `{key.name}` | `{key.kind.write(key.default)}` | {key.kind.describe()} | {key.help} |"
+    row = f"| `{key.name}` | `{key.type.write(key.default)}` | {key.type.describe()} | {key.help} |"
     assert row in section(reference("configuration.md"), f"[{key.section}]").splitlines()
 
 

@@ -21,7 +21,7 @@ from tarrafa.agent import (
     Supply,
 )
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
+from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.extract import Options
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
@@ -113,17 +113,17 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
     patience = Patience(
         tries_limit=section.tries,
         failures_limit=section.failures,
-        asides_limit=section.asides,
+        asides_limit=section.suspensions,
         first_seconds=section.back_off_seconds,
         ceiling_seconds=section.back_off_ceiling_seconds,
-        aside_seconds=section.aside_seconds,
+        aside_seconds=section.suspension_seconds,
     )
     delays = Delays(_policy(section), section.address_delay_seconds)
     restarted_at = clock.monotonic() if is_restarted else None
     return Workbench(delays, patience, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
 
 
-def _policy(section: Politeness) -> DelayPolicy:
+def _policy(section: PolitenessSection) -> DelayPolicy:
     if section.policy == "ten-times":
         return TenTimesDelay(section.floor_seconds, section.ceiling_seconds)
     if section.policy == "density":

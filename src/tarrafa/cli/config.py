@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tarrafa.cli.frame import configured, console, show_json, switch
 from tarrafa.configuration import KEYS, Configuration, Key, contact, to_toml
-from tarrafa.configuration.kinds import Duration, Size
+from tarrafa.configuration.value_types import DurationType, SizeType
 from tarrafa.errors import InputError
 
 EXAMPLES = [
@@ -35,7 +35,7 @@ def command(
 
 
 def _written(configuration: Configuration, key: Key) -> str:
-    return key.kind.write(configuration.value(key))
+    return key.type.write(configuration.value(key))
 
 
 def _show_table(configuration: Configuration) -> None:
@@ -70,4 +70,4 @@ def _as_json(configuration: Configuration) -> dict[str, Any]:
 def _value(configuration: Configuration, key: Key) -> object:
     """With its unit where it has one, as in the file; otherwise as it is."""
     value = configuration.value(key)
-    return _written(configuration, key).strip('"') if isinstance(key.kind, (Duration, Size)) else value
+    return _written(configuration, key).strip('"') if isinstance(key.type, (DurationType, SizeType)) else value

@@ -9,7 +9,7 @@ import typer
 
 from tarrafa import logs
 from tarrafa.configuration import KEYS, Configuration, Key, load
-from tarrafa.configuration.kinds import Duration, Size, Switch
+from tarrafa.configuration.value_types import BooleanType, DurationType, SizeType
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,18 +39,18 @@ def option(path: str) -> Any:
             configuration = configured(context, {"fetch.timeout": timeout})
     """
     key = KEYS[path]
-    names = f"{key.flag}/--no-{key.flag.removeprefix('--')}" if isinstance(key.kind, Switch) else key.flag
-    text = f"{key.help} (default {key.kind.write(key.default).strip(chr(34))})"
+    names = f"{key.flag}/--no-{key.flag.removeprefix('--')}" if isinstance(key.type, BooleanType) else key.flag
+    text = f"{key.help} (default {key.type.write(key.default).strip(chr(34))})"
     return typer.Option(names, help=text, metavar=_metavar(key), show_default=False)
 
 
 def _metavar(key: Key) -> str:
-    match key.kind:
-        case Duration():
+    match key.type:
+        case DurationType():
             return "DURATION"
-        case Size():
+        case SizeType():
             return "SIZE"
-        case Switch():
+        case BooleanType():
             return NO_VALUE
         case _:
             return key.name.upper()

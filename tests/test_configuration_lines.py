@@ -4,7 +4,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.configuration.locate import locate
+from tarrafa.configuration.toml_lines import locate_keys
 
 TRICKY = '''# timeout = "comment"
 title = "x"        # 2
@@ -30,7 +30,7 @@ k = \'\'\'it\'s\'\'\'
 
 def test_lines_are_found_past_everything_that_only_looks_like_a_key() -> None:
     tomllib.loads(TRICKY)
-    lines = locate(TRICKY)
+    lines = locate_keys(TRICKY)
     assert lines[("title",)] == 2
     assert lines[("fetch",)] == 3
     assert lines[("fetch", "timeout")] == 8
@@ -47,7 +47,7 @@ def test_lines_are_found_past_everything_that_only_looks_like_a_key() -> None:
 
 
 def test_windows_line_ends_count_once() -> None:
-    assert locate("[web]\r\n\r\nhosts = 1\r\n")[("web", "hosts")] == 3
+    assert locate_keys("[web]\r\n\r\nhosts = 1\r\n")[("web", "hosts")] == 3
 
 
 NAMES = st.text(string.ascii_letters + " .\"'#=[]", min_size=1, max_size=8)
@@ -70,4 +70,4 @@ def test_every_key_of_any_document_is_found(document: dict[str, dict[str, str]])
             lines.extend(f'{quoted_key(name)} = """{escaped}"""'.split("\n"))
     text = "\n".join(lines)
     tomllib.loads(text)
-    assert locate(text) == expected
+    assert locate_keys(text) == expected

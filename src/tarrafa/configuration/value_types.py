@@ -1,7 +1,7 @@
-"""Kinds of values: each reads what a TOML file or a flag holds, checks its bounds, and writes it back as TOML.
+"""Types of configuration values: each reads a value from TOML or a flag, checks its bounds, and writes it as TOML.
 
-A default is written as a user would write it and passes the same check. What is wrong is told by `InputError`; where it
-stands (file and line, or flag) is added by `load`.
+A default is given as a user would write it and passes the same checks. Errors are `InputError`s; `load` adds the place
+(file and line, or flag).
 """
 
 import math
@@ -12,19 +12,19 @@ from tarrafa.texts import cut, printable, quoted
 from tarrafa.units import format_duration, format_size, parse_duration, parse_size
 
 
-class Kind(Protocol):
+class ValueType(Protocol):
     def read(self, raw: object) -> Any: ...
 
     def write(self, value: Any) -> str:
-        """As a TOML literal that `read` reads back to the same value."""
+        """Return a TOML literal that `read` reads back to the same value."""
         ...
 
     def describe(self) -> str:
-        """What is allowed, for a person."""
+        """Return which values are allowed, for messages and documentation."""
         ...
 
 
-class Duration(NamedTuple):
+class DurationType(NamedTuple):
     least: str
     most: str
 
@@ -41,7 +41,7 @@ class Duration(NamedTuple):
         return f"duration from {self.least} to {self.most}"
 
 
-class Size(NamedTuple):
+class SizeType(NamedTuple):
     least: str
     most: str
 
@@ -58,7 +58,7 @@ class Size(NamedTuple):
         return f"size from {self.least} to {self.most}"
 
 
-class Whole(NamedTuple):
+class IntegerType(NamedTuple):
     least: int
     most: int
 
@@ -75,7 +75,7 @@ class Whole(NamedTuple):
         return f"whole number from {self.least} to {self.most}"
 
 
-class Number(NamedTuple):
+class NumberType(NamedTuple):
     least: float
     most: float
 
@@ -92,10 +92,10 @@ class Number(NamedTuple):
         return f"number from {self.least:g} to {self.most:g}"
 
 
-class Switch:
+class BooleanType:
     def read(self, raw: object) -> bool:
         if not isinstance(raw, bool):
-            raise InputError(f"{_shown(raw)} is neither true nor false; write true or false, without quotes")
+            raise InputError(f"{_shown(raw)} is not a boolean; write true or false, without quotes")
         return raw
 
     def write(self, value: bool) -> str:
@@ -105,8 +105,8 @@ class Switch:
         return "true or false"
 
 
-class Text(NamedTuple):
-    """Visible ASCII only: such a text can stand in an HTTP header and in a TOML string as it is."""
+class TextType(NamedTuple):
+    """Visible ASCII only, so that a value can be used in an HTTP header and in a TOML string as it is."""
 
     most: int
 
@@ -126,7 +126,7 @@ class Text(NamedTuple):
         return f"text of up to {self.most} ASCII characters"
 
 
-class Choice(NamedTuple):
+class ChoiceType(NamedTuple):
     options: tuple[str, ...]
 
     def read(self, raw: object) -> str:
@@ -150,17 +150,17 @@ def _with_unit(raw: object, what: str, unit: str) -> str:
 
 
 def _is_number(raw: object) -> bool:
-    """Not infinite, not nan; Python's `bool` is an `int`, TOML's is not."""
+    """Return True for finite numbers; a Python `bool` is an `int`, a TOML boolean is no number."""
     return (isinstance(raw, int) and not isinstance(raw, bool)) or (isinstance(raw, float) and math.isfinite(raw))
 
 
-def _check_bounds(value: float, least: float, most: float, raw: object, kind: Kind) -> None:
+def _check_bounds(value: float, least: float, most: float, raw: object, value_type: ValueType) -> None:
     if not least <= value <= most:
-        raise InputError(f"{_shown(raw)} is out of bounds; give a {kind.describe()}")
+        raise InputError(f"{_shown(raw)} is out of bounds; give a {value_type.describe()}")
 
 
 def _shown(raw: object) -> str:
-    """As TOML writes it, near enough for a message."""
+    """Return the value about as TOML writes it, for a message."""
     if isinstance(raw, bool):
         return "true" if raw else "false"
     if isinstance(raw, str):

@@ -1,6 +1,6 @@
-"""Where each key stands in a TOML file: `tomllib` gives no lines, and an error without its line is half an error.
+"""The line of each key in a TOML file, for error messages: `tomllib` gives none.
 
-Only valid TOML comes here, so a scanner of tokens suffices: it never has to decide what is an error.
+The text is known to be valid TOML, so a scanner of tokens is enough.
 """
 
 import re
@@ -20,9 +20,9 @@ _TOKEN = re.compile(
 )
 
 
-def locate(text: str) -> dict[Path, int]:
-    """The line, from 1, on which each key and each section is first named."""
-    scanner, line, counted = _Scanner(), 1, 0
+def locate_keys(text: str) -> dict[Path, int]:
+    """Return the line, from 1, on which each key and each section is first named."""
+    scanner, line, counted = _TomlScanner(), 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", counted, match.start())
         counted = match.start()
@@ -34,12 +34,12 @@ def locate(text: str) -> dict[Path, int]:
 
 
 @dataclass
-class _Scanner:
+class _TomlScanner:
     lines: dict[Path, int] = field(default_factory=dict)
-    table: Path = ()  # the section that we are in
-    key: Path = ()  # the parts of the key that is being read
+    table: Path = ()  # the current section
+    key: Path = ()  # the parts of the current key so far
     in_value: bool = False
-    # Arrays and inline tables that are open, innermost last: the mark, and the key that an inline table belongs to.
+    # Open arrays and inline tables, innermost last: the bracket, and the key that an inline table belongs to.
     open: list[tuple[str, Path]] = field(default_factory=list)
 
     def name(self, token: str, line: int) -> None:
@@ -64,7 +64,7 @@ class _Scanner:
 
     def _enter(self, mark: str) -> None:
         if not self.in_value:
-            self.table = self.key = ()  # a section's header, [a] or [[a]]: its name is absolute
+            self.table = self.key = ()  # a section header, [a] or [[a]]: its name is absolute
             return
         self.open.append((mark, self._path()))
         self.key = ()
@@ -78,7 +78,7 @@ class _Scanner:
             self.table, self.key = self.key, ()
 
     def _next(self, mark: str) -> None:
-        """A comma or the end of a line: another key begins, except within an array."""
+        """Start another key after a comma or at the end of a line, except within an array."""
         if self.open and (mark == "\n" or self.open[-1][0] == "["):
             return
         self.key = ()
