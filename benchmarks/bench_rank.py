@@ -24,8 +24,8 @@ from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
-from tarrafa.keep.segments import write_parquet
+from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, read_batches
+from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.lab.experiment.measurement import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import RankCounts
@@ -126,7 +126,7 @@ def plain_ranks(root: Path, links_max: int, iterations: int) -> int:
     """PageRank with dictionaries, over the first rows; how many there were."""
     count = 0
     leaving: dict[str, set[str]] = defaultdict(set)
-    for batch in batches(CrawlFolder(root).links, LINKS, 1, ["source", "target"]):
+    for batch in read_batches(CrawlFolder(root).links, LINKS, 1, ["source", "target"]):
         for source, target in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             leaving[source].add(target)
             leaving[target]

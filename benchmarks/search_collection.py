@@ -12,7 +12,7 @@ import numpy as np
 from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
-from tarrafa.keep import BEGINNING, DocumentRow, Documents
+from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter
 
 SEED = 1
 WORDS_COUNT = 300  # of a document
@@ -48,7 +48,7 @@ def make_collection(root: Path, count: int) -> Collection:
     """A crawl's folder with documents."""
     folder, words = CrawlFolder(root), _vocabulary()
     folder.hosts.parent.mkdir(parents=True)
-    documents = Documents(folder.documents, 0)
+    documents = DocumentWriter(folder.documents, 0)
     titles, headings, number = [], [], 0
     for title, heading, text in _steps(count):
         for texts in _spelt(words, title, heading, text):

@@ -16,7 +16,7 @@ from tarrafa.agent.hosts import Checkpoint, HostBook
 from tarrafa.agent.totals import Totals
 from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.errors import InputError
-from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links, open_archive
+from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter, open_archive
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Headers, Page
 from tarrafa.search import Hit, Results, SearchRequest
@@ -130,7 +130,7 @@ def make_crawl(root: Path, listener: str = "http://127.0.0.1:9/") -> Path:
 
 def keep_visits(paths: CrawlPaths, visits: Sequence[Visit]) -> None:
     archive = open_archive(paths.archive, BEGINNING, VirtualClock(NOON))
-    documents, links = Documents(paths.documents, 0), Links(paths.links, 0)
+    documents, links = DocumentWriter(paths.documents, 0), LinkWriter(paths.links, 0)
     for visit in visits:
         at = NOON + visit.day * DAY
         body = b"" if visit.outcome == "unchanged" else visit.body.encode()

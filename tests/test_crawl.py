@@ -16,7 +16,7 @@ import pytest
 
 from crawls import ServedWeb, arguments, crawled, documents, hasty, links, pages_fetched, run, served
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import pages
+from tarrafa.keep import read_pages
 from tarrafa.verify import Veuniq
 
 KEYS = {"pages", "bytes", "hosts", "known", "seconds", "outcomes", "refusals", "ending"}
@@ -200,7 +200,7 @@ def test_second_ctrl_c_stops_at_once_and_nothing_is_lost(tmp_path: Path) -> None
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode in (0, 130)
-        kept = {stored.page.url for stored in pages(CrawlFolder(tmp_path / "crawl").archive)}
+        kept = {stored.page.url for stored in read_pages(CrawlFolder(tmp_path / "crawl").archive)}
         crawled(web, tmp_path / "crawl", "--pages", str(len(kept) + 5))
     assert kept <= {row["url"] for row in documents(tmp_path / "crawl")}
 

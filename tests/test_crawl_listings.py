@@ -17,7 +17,7 @@ from tarrafa.agent.batches import Batches
 from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.reading import Read, Reading
 from tarrafa.extract import Extract, Format, Listing, Options
-from tarrafa.keep import BEGINNING, Kept
+from tarrafa.keep import BEGINNING, StoredAt
 from tarrafa.records import Page
 from tarrafa.schedule import Bounds, Level, Scope
 from tarrafa.verify import Veuniq
@@ -38,7 +38,7 @@ def gathered(listing: Listing, depth: int, is_judged_first: bool) -> Gathering:
     extract = Extract(page.url, Format.SITEMAP, listed=listing)
     judged = asyncio.run(reader._judged(extract, depth)) if is_judged_first else None
     reader.offer(found, f"{A}/1", 0)
-    reader.gather(found, Read(page, extract, 0, False, judged), Kept(BEGINNING, ""), depth, ())
+    reader.gather(found, Read(page, extract, 0, False, judged), StoredAt(BEGINNING, ""), depth, ())
     return found
 
 

@@ -24,7 +24,7 @@ from tarrafa.agent.supply import Supply
 from tarrafa.agent.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.extract import Extract, Format, LinkKind, Links, Options
-from tarrafa.keep import BEGINNING, Kept, Place
+from tarrafa.keep import BEGINNING, Place, StoredAt
 from tarrafa.obey import RobotsStore, first_request, read_robots
 from tarrafa.obey.permission import _long_rules
 from tarrafa.records import Failure, FailureKind, Page
@@ -215,7 +215,7 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 def gather(body: str, depth: int = 0, *headers: tuple[str, str]) -> Gathering:
     found, reader = Gathering(), reading()
     (read,) = reader.read([asyncio.run(reader.opened(page(body, f"{A}/", *headers)))])
-    reader.gather(found, read, Kept(BEGINNING, "sha1:X"), depth, ("content-usage: x",))
+    reader.gather(found, read, StoredAt(BEGINNING, "sha1:X"), depth, ("content-usage: x",))
     return found
 
 
@@ -250,7 +250,7 @@ def test_sitemaps_come_first_and_what_they_list_is_offered() -> None:
     body = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>%s/more.xml</loc></sitemap></sitemapindex>"
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
     (read,) = reader.read([asyncio.run(reader.opened(answer))])
-    reader.gather(found, read, Kept(BEGINNING, ""), 0, ())
+    reader.gather(found, read, StoredAt(BEGINNING, ""), 0, ())
     assert found.found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from archive_pages import seen_by_fastwarc, seen_by_warcio, warc_files
 from crawls import ServedWeb, crawled, documents, links, run, served
-from keep_pages import seen_by_fastwarc, seen_by_warcio, warc_files
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import StoredPage, whole_pages
+from tarrafa.keep import StoredPage, read_whole_pages
 from tarrafa.serve import FactsReader
 
 LEAST_BYTES = 1_000
@@ -42,7 +42,7 @@ def whole(web: ServedWeb, begun: Path) -> Path:
 
 
 def kept(folder: Path) -> list[StoredPage]:
-    return list(whole_pages(CrawlFolder(folder).archive))
+    return list(read_whole_pages(CrawlFolder(folder).archive))
 
 
 def revisits(folder: Path) -> dict[str, StoredPage]:

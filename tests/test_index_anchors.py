@@ -10,8 +10,8 @@ from threading import Event
 import numpy as np
 import pytest
 
+from archive_pages import quick_folder
 from indexes import index_folder
-from keep_pages import quick_folder
 from ranked import Crawl, link
 from tarrafa.collection.indexing import Indexing, follow
 from tarrafa.errors import DamagedError

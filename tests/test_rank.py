@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection.ranking import best_hosts, best_pages, is_behind
 from tarrafa.keep import Link

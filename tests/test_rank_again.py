@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection import ranking
 from tarrafa.collection.ranking import is_behind, update_ranks

@@ -15,7 +15,7 @@ from tarrafa.agent import CrawlFolder, Host, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
 from tarrafa.cli.run import run
-from tarrafa.keep import DocumentRow, Documents, Place
+from tarrafa.keep import DocumentRow, DocumentWriter, Place
 from tarrafa.report import html_page, make_report, sections_of
 from tarrafa.report.hosts import HostFacts
 from tarrafa.verify import Veuniq
@@ -163,7 +163,7 @@ def test_wrong_input_is_told_in_a_line(
 def made(root: Path, rows: list[DocumentRow], hosts: list[Host], totals: dict[str, int]) -> CrawlFolder:
     folder = CrawlFolder(root)
     folder.agent.mkdir(parents=True)
-    kept = Documents(folder.documents, 0)
+    kept = DocumentWriter(folder.documents, 0)
     for row in rows:
         kept.add(row)
     kept.sync(1)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
-from kept_rows import URLS, VISIT, A, B, C, Rows
+from archive_pages import quick_folder
 from serving import served
+from stored_rows import URLS, VISIT, A, B, C, Rows
 from tarrafa.agent.hosts import Checkpoint, HostBook
 from tarrafa.agent.totals import Totals
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS

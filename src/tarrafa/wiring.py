@@ -25,8 +25,7 @@ from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contac
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.extract import Options
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
-from tarrafa.keep import Habits as ArchiveHabits
-from tarrafa.keep import open_archive
+from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import RobotsStore, product_token
 from tarrafa.schedule import (
     Bounds,
@@ -76,7 +75,7 @@ def agent(
     )
     keeper = Keeper(folder)
     try:
-        archive = open_archive(folder.archive, keeper.checkpoint.end, clock, _archive_habits(configuration))
+        archive = open_archive(folder.archive, keeper.checkpoint.end, clock, _archive_settings(configuration))
         robots = Robots(RobotsStore(folder.robots, _token(configuration)))
         memory = HostMemory(HostBook(folder.hosts), keeper.checkpoint.totals["hosts"])
         supply = Supply()
@@ -156,13 +155,13 @@ def _token(configuration: Configuration) -> str:
     return product_token(configuration.crawl.user_agent)
 
 
-def _archive_habits(configuration: Configuration) -> ArchiveHabits:
+def _archive_settings(configuration: Configuration) -> ArchiveSettings:
     info = (
         ("http-header-user-agent", configuration.crawl.user_agent),
         ("robots", "RFC 9309"),
         ("scope", configuration.crawl.scope),
     )
-    return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
+    return ArchiveSettings(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
 def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "SearchServer":

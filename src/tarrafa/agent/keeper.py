@@ -14,7 +14,7 @@ from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.hosts import Checkpoint, HostBook
 from tarrafa.agent.totals import Totals
 from tarrafa.errors import DamagedError
-from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, join_segments
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentWriter, LinkWriter, Place, join_segments
 from tarrafa.verify import RepositoryBounds, Scheduled, Veuniq
 
 _DEFAULT_BOUNDS = RepositoryBounds()
@@ -38,8 +38,8 @@ class Keeper:
             self._book = HostBook(folder.hosts)
             self.checkpoint = self._book.checkpoint()
             self._check()
-            self._documents = Documents(folder.documents, self.checkpoint.number)
-            self._links = Links(folder.links, self.checkpoint.number)
+            self._documents = DocumentWriter(folder.documents, self.checkpoint.number)
+            self._links = LinkWriter(folder.links, self.checkpoint.number)
             self._batches = Batches(folder.batches)
             self._batches.remove(self._repository.last_batch)
         except BaseException:

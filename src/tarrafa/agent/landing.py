@@ -13,7 +13,7 @@ from tarrafa.agent.hosts import Standing
 from tarrafa.agent.parts import Parts
 from tarrafa.agent.reading import Opened, Read
 from tarrafa.agent.together import Together
-from tarrafa.keep import Kept, Packed
+from tarrafa.keep import PackedPage, StoredAt
 from tarrafa.obey import retry_after_seconds
 from tarrafa.records import Failure, Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Answer, Fate, Visit
@@ -46,7 +46,7 @@ class Landed(NamedTuple):
     noted: Noted
     opened: Opened
     read: Read | None = None  # if it was read already
-    packed: Packed | None = None  # if it was packed already
+    packed: PackedPage | None = None  # if it was packed already
 
     @property
     def cost(self) -> int:
@@ -84,7 +84,7 @@ class Landing:
     def _noted(self, visit: Visit, depth: int) -> Noted:
         return Noted(depth, self._parts.robots.usage(visit.host, visit.url))
 
-    async def _packed(self, landed: Landed) -> Packed:
+    async def _packed(self, landed: Landed) -> PackedPage:
         """In a thread, for it takes long and holds nobody else up there."""
         archive, page, asked = self._parts.archive, landed.opened.page, self._parts.web.request_headers
         return await asyncio.to_thread(archive.pack, page, asked, landed.noted.fields())
@@ -130,7 +130,7 @@ class Landing:
             self._gather(each.read or next(unread), place, each.noted)
         rounds.is_torn = False
 
-    async def regain(self, page: Page, kept: Kept, fields: Headers) -> None:
+    async def regain(self, page: Page, kept: StoredAt, fields: Headers) -> None:
         """A page that is in the archive, and of which nothing else was saved; with what was noted beside it."""
         reading = self._parts.reading
         opened = await reading.opened(page)
@@ -138,7 +138,7 @@ class Landing:
         read = await reading.read_beside(opened, noted.depth) if opened.is_large else reading.read([opened])[0]
         self._gather(read, kept, noted)
 
-    def _gather(self, read: Read, kept: Kept, noted: Noted) -> None:
+    def _gather(self, read: Read, kept: StoredAt, noted: Noted) -> None:
         page, gathering = read.page, self._parts.rounds.gathering
         self._parts.reading.gather(gathering, read, kept, noted.depth, noted.usage)
         host, times = self._feeding.meet(host_of(page.url)), page.timings

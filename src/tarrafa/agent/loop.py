@@ -13,7 +13,7 @@ from tarrafa.agent.parts import Parts
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
 from tarrafa.agent.visiting import Visiting
 from tarrafa.errors import WorkError
-from tarrafa.keep import Kept, whole_pages
+from tarrafa.keep import StoredAt, read_whole_pages
 from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
@@ -68,8 +68,8 @@ class Agent:
     async def _recover(self, seeds: Sequence[str]) -> None:
         """What was kept after the last checkpoint is gathered again, and the repository brought up to it."""
         reading, rounds = self._parts.reading, self._parts.rounds
-        for stored in whole_pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
-            await self._landing.regain(stored.page, Kept(stored.place, stored.digest), stored.fields)
+        for stored in read_whole_pages(self._folder.archive, self._parts.archive.end, self._keeper.checkpoint.end):
+            await self._landing.regain(stored.page, StoredAt(stored.place, stored.digest), stored.fields)
         self._feeding.regain()
         for url in seeds:
             reading.offer(rounds.gathering, url, 0)

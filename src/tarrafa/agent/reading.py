@@ -10,7 +10,7 @@ from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.outcomes import outcome_of
 from tarrafa.extract import Extract, Options, extract_all, extracting
 from tarrafa.fetch import decode
-from tarrafa.keep import DocumentRow, Kept
+from tarrafa.keep import DocumentRow, StoredAt
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
 from tarrafa.records import Page
 from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, hint_of, nearer
@@ -89,7 +89,7 @@ class Reading:
         for url, is_sitemap in zip(urls, found.listed.are_sitemaps[which] or repeat(False), strict=False):
             self.offer(into, url, depth + 1, own, is_sitemap)
 
-    def gather(self, into: Gathering, read: Read, kept: Kept, depth: int, usage: tuple[str, ...]) -> None:
+    def gather(self, into: Gathering, read: Read, kept: StoredAt, depth: int, usage: tuple[str, ...]) -> None:
         page, found = read.page, read.extract
         directives = read_directives(page.headers, found.robots, self._options.robots_name)
         document = _document(read, kept, directives, usage)
@@ -149,7 +149,7 @@ def _reads(opened: Sequence[Opened], extracts: list[Extract]) -> list[Read]:
     return [Read(each.page, found, *each[2:]) for each, found in zip(opened, extracts, strict=True)]
 
 
-def _document(read: Read, kept: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+def _document(read: Read, kept: StoredAt, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
     page, found, document = read.page, read.extract, read.extract.document
     return DocumentRow(
         url=page.url,

@@ -22,7 +22,7 @@ from tarrafa.cli.web import synthetic_web
 from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
-from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.lab.web import served_in_process
 from tarrafa.schedule import Seeds
 from tarrafa.search import Search, SearchRequest
@@ -91,7 +91,7 @@ def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
 
 
 def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
-    for part in batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["outcome", "title"]):
+    for part in read_batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["outcome", "title"]):
         for row in part.to_pylist():
             words = [word for word in row["title"].split() if word.isalpha()]
             if row["outcome"] == "fetched" and len(words) > 1:
@@ -143,7 +143,7 @@ def _told(url: str) -> dict[str, Any]:
 
 
 def _fetched(folder: CrawlFolder) -> set[str]:
-    parts = batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["url", "outcome"])
+    parts = read_batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["url", "outcome"])
     return {row["url"] for part in parts for row in part.to_pylist() if row["outcome"] == "fetched"}
 
 

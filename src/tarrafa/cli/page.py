@@ -13,7 +13,7 @@ from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.finding import Finder, newest_document, newest_links
+from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
 from tarrafa.texts import printable
 from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up
@@ -62,7 +62,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
     if known is not None and known.status is not None and reason_of(known.status):
         raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
     with Finder(folder).documents(checkpoint_of(folder.hosts).number) as stretches:
-        document = newest_document(stretches, url)
+        document = find_newest_document(stretches, url)
     if document is None:
         raise WorkError(f"{url} {_absence(folder, known)}")
     return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document
@@ -70,7 +70,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
 
 def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
     with Finder(folder).links(checkpoint_of(folder.hosts).number) as stretches:
-        return newest_links(stretches, url)[1]
+        return find_newest_links(stretches, url)[1]
 
 
 def _absence(folder: CrawlFolder, known: Known | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.agent.totals import Totals
-from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.layout import agents_of
 from tarrafa.rank import Ranks
 from tarrafa.report.copies import Copied
@@ -101,7 +101,7 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
             number, _, agent_totals = book.checkpoint()
             _add_standings(standings, book.standings())
         totals.update(agent_totals)
-        documents.read(batches(agent.documents, DOCUMENTS, number, COLUMNS))
+        documents.read(read_batches(agent.documents, DOCUMENTS, number, COLUMNS))
         hosts.read(agent.hosts)
     status = folder.read_status()
     return Report(

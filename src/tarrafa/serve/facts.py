@@ -13,7 +13,7 @@ import numpy as np
 
 from tarrafa.errors import TarrafaError
 from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.catalogue import Incoming, VisitRow
+from tarrafa.keep.catalogue import IncomingLink, VisitRow
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
 from tarrafa.records import Headers
@@ -172,7 +172,7 @@ class FactsReader:
         while True:
             try:
                 for agent in self._agents.current():
-                    agent.finder.keep_up(agent.checkpoint, stop.is_set)
+                    agent.finder.update(agent.checkpoint, stop.is_set)
             except TarrafaError as error:
                 # A request for the same files meets the same error and reports it.
                 event(_log, "catalogues not updated", logging.WARNING, reason=str(error))
@@ -215,13 +215,13 @@ def _history(rows: list[VisitRow]) -> list[PastVisit]:
 def _join_links(parts: list[UrlLinks]) -> UrlLinks:
     """Join the links that each agent knows: outgoing ones of the last owner, incoming ones of all."""
     own = max(parts, key=lambda part: part.fetched_at)
-    incoming: dict[str, Incoming] = {}
+    incoming: dict[str, IncomingLink] = {}
     for part in parts:
         incoming |= part.incoming
     return own._replace(incoming=incoming, is_bounded=any(part.is_bounded for part in parts))
 
 
-def _current_links(links: Iterable[Incoming], newest: dict[str, VisitRow], ranks: Ranks | None) -> list[LinkIn]:
+def _current_links(links: Iterable[IncomingLink], newest: dict[str, VisitRow], ranks: Ranks | None) -> list[LinkIn]:
     """Return the links that are still on their pages, from important pages first."""
     current = [LinkIn(*link) for link in links if not _is_stale(link, newest.get(link.source))]
     if ranks is None or not current:
@@ -230,7 +230,7 @@ def _current_links(links: Iterable[Incoming], newest: dict[str, VisitRow], ranks
     return [current[place] for place in np.argsort(-ranks.of(fingerprints).rank, kind="stable").tolist()]
 
 
-def _is_stale(link: Incoming, newest: VisitRow | None) -> bool:
+def _is_stale(link: IncomingLink, newest: VisitRow | None) -> bool:
     return newest is not None and newest.fetched_at > link.fetched_at
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tarrafa.agent import checkpoint_of
-from tarrafa.keep.catalogue import DocumentCatalogue, Incoming, LinkCatalogue, Urls, VisitRow
-from tarrafa.keep.finding import Catalogued, Finder, newest_links
+from tarrafa.keep.catalogue import DocumentCatalogue, IncomingLink, LinkCatalogue, UrlSet, VisitRow
+from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_links
 from tarrafa.layout import CrawlPaths, agents_of
 
 VISITS_LIMIT = 200  # the newest
@@ -29,10 +29,10 @@ class AgentFolder(NamedTuple):
     def archive(self) -> Path:
         return self.paths.archive
 
-    def documents(self) -> AbstractContextManager[list[Catalogued[DocumentCatalogue]]]:
+    def documents(self) -> AbstractContextManager[list[CataloguedStretch[DocumentCatalogue]]]:
         return self.finder.documents(self.checkpoint)
 
-    def links(self) -> AbstractContextManager[list[Catalogued[LinkCatalogue]]]:
+    def links(self) -> AbstractContextManager[list[CataloguedStretch[LinkCatalogue]]]:
         return self.finder.links(self.checkpoint)
 
 
@@ -56,7 +56,7 @@ class UrlLinks(NamedTuple):
 
     fetched_at: float  # of the visit; 0 if there is none with links
     outgoing: list[dict[str, Any]]
-    incoming: dict[str, Incoming]
+    incoming: dict[str, IncomingLink]
     is_bounded: bool  # more pages link to it than were read
 
 
@@ -79,8 +79,8 @@ class AgentFolders:
 def visits_of(agent: AgentFolder, url: str) -> UrlVisits | None:
     """Return the newest visits of the URL by that agent, or None if there are none."""
     with agent.documents() as segments:
-        wanted = Urls.made([url])
-        found = [(segment, visit) for segment in segments for visit in segment.catalogue.of(wanted)]
+        wanted = UrlSet.of([url])
+        found = [(segment, visit) for segment in segments for visit in segment.catalogue.visits_of(wanted)]
         if not found:
             return None
         described = next((each for each in reversed(found) if each[1].outcome != "unchanged"), found[-1])
@@ -89,18 +89,18 @@ def visits_of(agent: AgentFolder, url: str) -> UrlVisits | None:
         return UrlVisits(rows, _describe(*described), _describe(*fetched) if fetched else None)
 
 
-def _describe(segment: Catalogued[DocumentCatalogue], visit: VisitRow) -> DescribedVisit:
+def _describe(segment: CataloguedStretch[DocumentCatalogue], visit: VisitRow) -> DescribedVisit:
     return DescribedVisit(visit, segment.rows([visit.row], _DESCRIPTION_COLUMNS)[0])
 
 
 def links_of(agent: AgentFolder, url: str) -> UrlLinks:
     with agent.links() as segments:
-        return UrlLinks(*newest_links(segments, url), *_incoming(segments, url))
+        return UrlLinks(*find_newest_links(segments, url), *_incoming(segments, url))
 
 
-def _incoming(segments: Sequence[Catalogued[LinkCatalogue]], url: str) -> tuple[dict[str, Incoming], bool]:
+def _incoming(segments: Sequence[CataloguedStretch[LinkCatalogue]], url: str) -> tuple[dict[str, IncomingLink], bool]:
     """Return one link of each page, the first with anchor text of its last visit, and whether there are more pages."""
-    found: dict[str, Incoming] = {}
+    found: dict[str, IncomingLink] = {}
     for segment in reversed(segments):
         for link in segment.catalogue.links_to(url):
             known = found.get(link.source)
@@ -118,7 +118,7 @@ def urls_with(agent: AgentFolder, signature: int) -> set[str]:
     found: set[str] = set()
     with agent.documents() as segments:
         for segment in segments:
-            found.update(segment.catalogue.with_signature(signature, COPIES_LIMIT))
+            found.update(segment.catalogue.urls_with(signature, COPIES_LIMIT))
             if len(found) >= COPIES_LIMIT:
                 break
     return found
@@ -127,10 +127,10 @@ def urls_with(agent: AgentFolder, signature: int) -> set[str]:
 def newest_of(agent: AgentFolder, urls: Collection[str]) -> dict[str, VisitRow]:
     """Return the last visit of each URL, apart from `unchanged` ones, which say nothing new of the page."""
     found: dict[str, VisitRow] = {}
-    wanted = Urls.made(urls)
+    wanted = UrlSet.of(urls)
     with agent.documents() as segments:
         for segment in reversed(segments):
-            own = {visit.url: visit for visit in segment.catalogue.of(wanted) if visit.outcome != "unchanged"}
+            own = {visit.url: visit for visit in segment.catalogue.visits_of(wanted) if visit.outcome != "unchanged"}
             found |= own
             wanted = wanted.without(own) if own else wanted
     return found

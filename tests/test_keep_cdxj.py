@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.keep.surt import surt
+from tarrafa.keep.cdxj import surt
 from tarrafa.urls import parse
 
 SESSION = "0123456789abcdefghijklemopqrstuv"

@@ -10,7 +10,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from tarrafa.clock import VirtualClock
-from tarrafa.keep import BEGINNING, Archive, Habits, Place, open_archive
+from tarrafa.keep import BEGINNING, Archive, ArchiveSettings, Place, open_archive
 from tarrafa.records import Headers, Page, Timings
 
 with warnings.catch_warnings():
@@ -50,8 +50,9 @@ def counted() -> Callable[[int], bytes]:
 
 
 def opened(folder: Path, durable: Place = BEGINNING, file_limit_bytes: int = 1_000_000_000) -> Archive:
-    habits = Habits(agent="07", info=(("operator", "tester"),), file_limit_bytes=file_limit_bytes, entropy=counted())
-    return open_archive(folder, durable, VirtualClock(NOW), habits)
+    info = (("operator", "tester"),)
+    settings = ArchiveSettings(agent="07", info=info, file_limit_bytes=file_limit_bytes, entropy=counted())
+    return open_archive(folder, durable, VirtualClock(NOW), settings)
 
 
 def kept(folder: Path, *pages: Page, file_limit_bytes: int = 1_000_000_000) -> tuple[list[Place], Place]:

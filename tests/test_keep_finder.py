@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
-from kept_rows import URLS, VISIT, A, B, C, D, Rows
-from tarrafa.keep import DOCUMENTS, LINKS, Link, batches
-from tarrafa.keep.catalogue import Urls
-from tarrafa.keep.finding import Finder, newest_document, newest_links
-from tarrafa.keep.segments import write_parquet
+from archive_pages import quick_folder
+from stored_rows import URLS, VISIT, A, B, C, D, Rows
+from tarrafa.keep import DOCUMENTS, LINKS, Link, read_batches
+from tarrafa.keep.catalogue import UrlSet
+from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
+from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.layout import CrawlPaths
 
 
@@ -32,20 +32,21 @@ def check(rows: Rows, finder: Finder) -> None:
     documents, links = rows.scanned(DOCUMENTS), rows.scanned(LINKS)
     with finder.documents(rows.checkpoint) as stretches:
         for urls in ([], [A], URLS):
-            wanted = Urls.made(urls)
-            found = [visit for stretch in stretches for visit in stretch.catalogue.of(wanted)]
+            wanted = UrlSet.of(urls)
+            found = [visit for stretch in stretches for visit in stretch.catalogue.visits_of(wanted)]
             scanned = [row for row in documents if row["url"] in urls]
             assert [(visit.url, visit.fetched_at, visit.outcome, visit.signature) for visit in found] == [
                 (row["url"], row["fetched_at"].timestamp(), row["outcome"], row["signature"]) for row in scanned
             ]
         for url in URLS:
-            assert newest_document(stretches, url) == next((row for row in documents[::-1] if row["url"] == url), None)
+            newest = next((row for row in documents[::-1] if row["url"] == url), None)
+            assert find_newest_document(stretches, url) == newest
         for signature in (1, 2, 99):
-            alike = [url for stretch in stretches for url in stretch.catalogue.with_signature(signature, 1_000)]
+            alike = [url for stretch in stretches for url in stretch.catalogue.urls_with(signature, 1_000)]
             assert alike == [row["url"] for row in documents if row["signature"] == signature]
     with finder.links(rows.checkpoint) as stretches:
         for url in URLS:
-            assert newest_links(stretches, url) == scanned_links_of(links, url)
+            assert find_newest_links(stretches, url) == scanned_links_of(links, url)
             coming = [link for stretch in stretches[::-1] for link in stretch.catalogue.links_to(url)]
             assert [tuple(link) for link in coming] == [
                 (row["source"], row["text"], row["fetched_at"].timestamp())
@@ -79,7 +80,7 @@ def test_answers_are_those_of_a_plain_scan_while_rows_are_added_and_joined(steps
                     rows.add([(A, "fetched", 1, [(B, "joined")])])
                 rows.join()
             elif step == "keep up":
-                finder.keep_up(rows.checkpoint, lambda: False)
+                finder.update(rows.checkpoint, lambda: False)
             elif step == "another process":
                 finder = Finder(rows.paths, few_rows)
             else:
@@ -98,7 +99,7 @@ def test_segment_of_many_row_groups_has_several_catalogues(
         rows.add(visits)
         for path in root.rglob("*.parquet"):
             layout = DOCUMENTS if path.parent.name == "documents" else LINKS
-            table = pa.Table.from_batches(list(batches(path.parent, layout, 1)), layout.columns)
+            table = pa.Table.from_batches(list(read_batches(path.parent, layout, 1)), layout.columns)
             with path.open("wb") as file:
                 starts = range(0, table.num_rows, group_rows)
                 write_parquet(file, layout, [table.slice(start, group_rows) for start in starts])
@@ -109,7 +110,7 @@ def some_rows(rows: Rows) -> list[Path]:
     """Of two checkpoints; the catalogues that are kept of them."""
     rows.add([(A, "fetched", 1, [(B, "to b"), (C, "")]), (B, "fetched", 2, [(A, "back")])])
     rows.add([(A, "unchanged", 0, []), (C, "fetched", 1, [(B, "too")])])
-    rows.finder().keep_up(rows.checkpoint, lambda: False)
+    rows.finder().update(rows.checkpoint, lambda: False)
     return catalogue_files(rows)
 
 
@@ -183,7 +184,7 @@ def test_what_belongs_to_no_segment_is_removed(rows: Rows) -> None:
         rows.add([(A, "fetched", 1, [(B, "x")])])
     rows.join()
     (rows.paths.catalogue / "links-rubbish.arrow.unfinished").write_bytes(b"half")
-    finder.keep_up(rows.checkpoint, lambda: False)
+    finder.update(rows.checkpoint, lambda: False)
     segments = {f"{path.parent.name}-{path.stem}" for path in rows.paths.agent.rglob("*.parquet")}
     assert {path.name.removesuffix("-000.arrow") for path in rows.paths.catalogue.iterdir()} == {
         *segments,
@@ -199,11 +200,11 @@ def test_reader_that_has_begun_is_not_disturbed_by_a_join(rows: Rows) -> None:
         rows.add([(D, "fetched", 1, [(B, "x")])])
     with finder.documents(rows.checkpoint) as documents, finder.links(rows.checkpoint) as links:
         rows.join()
-        Finder(rows.paths, few_rows=0).keep_up(rows.checkpoint, lambda: False)
-        found = newest_document(documents, B)
+        Finder(rows.paths, few_rows=0).update(rows.checkpoint, lambda: False)
+        found = find_newest_document(documents, B)
         assert found is not None
         assert found["signature"] == 2
-        assert [row["text"] for row in newest_links(links, A)[1]] == ["to b", ""]
+        assert [row["text"] for row in find_newest_links(links, A)[1]] == ["to b", ""]
 
 
 def test_folder_that_cannot_be_written_to_costs_time_only(rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
@@ -217,7 +218,7 @@ def test_folder_that_cannot_be_written_to_costs_time_only(rows: Rows, caplog: py
 def test_few_rows_have_no_file(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, [(B, "x")])])
     finder = Finder(rows.paths)
-    finder.keep_up(rows.checkpoint, lambda: False)
+    finder.update(rows.checkpoint, lambda: False)
     check(rows, finder)
     assert not rows.paths.catalogue.exists()
 
@@ -225,7 +226,7 @@ def test_few_rows_have_no_file(rows: Rows) -> None:
 def test_being_stopped_ends_keeping_up(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, [(B, "x")])])
     rows.add([(A, "fetched", 1, [(B, "x")])])
-    rows.finder().keep_up(rows.checkpoint, lambda: True)
+    rows.finder().update(rows.checkpoint, lambda: True)
     assert len(catalogue_files(rows)) == 1
 
 
@@ -240,9 +241,9 @@ def test_threads_that_ask_at_once_get_the_same_answers(rows: Rows) -> None:
 def test_visits_and_copies_of_one_are_bounded(rows: Rows) -> None:
     rows.add([(A, "fetched", 1, []) for _ in range(1_200)])
     with rows.finder().documents(1) as (stretch,):
-        found = stretch.catalogue.of(Urls.made([A]))
+        found = stretch.catalogue.visits_of(UrlSet.of([A]))
         assert [visit.row for visit in found] == list(range(200, 1_200))
-        assert stretch.catalogue.with_signature(1, 5) == [A] * 5
+        assert stretch.catalogue.urls_with(1, 5) == [A] * 5
 
 
 def test_links_to_one_are_read_as_far_as_they_are_wanted(rows: Rows) -> None:
@@ -256,11 +257,11 @@ def test_links_to_one_are_read_as_far_as_they_are_wanted(rows: Rows) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from tarrafa.keep.finding import Finder
+from tarrafa.keep.finder import Finder
 from tarrafa.layout import CrawlPaths
 
 Path.replace = lambda *_: os.kill(os.getpid(), 9)
-Finder(CrawlPaths(Path(sys.argv[1])), few_rows=0).keep_up(int(sys.argv[2]), lambda: False)
+Finder(CrawlPaths(Path(sys.argv[1])), few_rows=0).update(int(sys.argv[2]), lambda: False)
 """
 
 
@@ -271,5 +272,5 @@ def test_killed_while_it_makes_a_catalogue_the_next_one_makes_it(rows: Rows) -> 
     assert list(rows.paths.catalogue.glob("*.unfinished"))
     finder = rows.finder()
     check(rows, finder)
-    finder.keep_up(rows.checkpoint, lambda: False)
+    finder.update(rows.checkpoint, lambda: False)
     assert not list(rows.paths.catalogue.glob("*.unfinished"))

@@ -1,7 +1,7 @@
-"""Where a record stands in an archive: the number of a file, and an offset in it.
+"""The files of an archive: their names, and positions in them.
 
-A file is named by agent, time and number, `tarrafa-00-20261116012800123-00007.warc.gz`: names of two agents, or of two
-crawls, do not meet when their files are gathered in one folder. Within one archive the number is enough.
+A file is named after agent, time and number: `tarrafa-00-20261116012800123-00007.warc.gz`. Files of different agents
+or crawls can therefore be collected in one folder. Within one archive the number identifies the file.
 """
 
 import re
@@ -15,7 +15,7 @@ _NAME = re.compile(r".*-([0-9]{5,10})\.warc\.gz", re.DOTALL)
 
 
 class Place(NamedTuple):
-    """Of a record; or, where something ends, of the first byte that no longer belongs to it."""
+    """The position of a record in an archive, or the position after the last one."""
 
     file: int  # fits 32 bits
     offset: int  # fits 64 bits
@@ -30,7 +30,7 @@ def file_name(agent: str, at: float, number: int) -> str:
 
 
 def archive_files(folder: Path) -> dict[int, Path]:
-    """The files of an archive by their numbers, in order."""
+    """Return the files of an archive by number, in order."""
     matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
     files: dict[int, Path] = {}
     for match, path in matches:
@@ -43,7 +43,7 @@ def archive_files(folder: Path) -> dict[int, Path]:
 
 
 def check_end(folder: Path, files: dict[int, Path], end: Place) -> None:
-    """Nothing is missing before `end`."""
+    """Raise `DamagedError` if anything before `end` is missing."""
     missing = [number for number in range(end.file + (end.offset > 0)) if number not in files]
     if missing:
         raise DamagedError(f"{folder} lacks its file number {missing[0]}; restore it from a copy")

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.keep import (
     DOCUMENTS,
     LINKS,
     DocumentRow,
-    Documents,
-    Links,
-    batches,
+    DocumentWriter,
+    LinkWriter,
     count_rows,
+    read_batches,
 )
 
 FILES = Path(__file__).parent.parent / "docs" / "reference" / "files.md"
@@ -65,7 +65,7 @@ def full_row() -> DocumentRow:
 
 
 def rows_of(folder: Path, checkpoint: int) -> list[dict[str, Any]]:
-    return [each for batch in batches(folder, DOCUMENTS, checkpoint) for each in batch.to_pylist()]
+    return [each for batch in read_batches(folder, DOCUMENTS, checkpoint) for each in batch.to_pylist()]
 
 
 def urls_of(folder: Path, checkpoint: int) -> list[str]:
@@ -73,7 +73,7 @@ def urls_of(folder: Path, checkpoint: int) -> list[str]:
 
 
 def write(folder: Path, *rows: DocumentRow, checkpoint: int = 1) -> None:
-    documents = Documents(folder, checkpoint - 1)
+    documents = DocumentWriter(folder, checkpoint - 1)
     for each in rows:
         documents.add(each)
     documents.sync(checkpoint)
@@ -103,14 +103,14 @@ def test_duckdb_reads_the_same(folder: Path) -> None:
 
 
 def test_links_of_a_page_come_back_in_their_order(folder: Path) -> None:
-    links = Links(folder, 0)
+    links = LinkWriter(folder, 0)
     links.add(
         "http://a.test/", 1.5, [("http://b.test/", "B", "nofollow", "a", 0), ("http://c.test/", "", "", "frame", 1)]
     )
     links.add("http://empty.test/", 2.0, [])
     links.add("http://b.test/", 2.5, [("http://a.test/", "A", "", "a", 0)])
     links.sync(1)
-    rows = [each for batch in batches(folder, LINKS, 1) for each in batch.to_pylist()]
+    rows = [each for batch in read_batches(folder, LINKS, 1) for each in batch.to_pylist()]
     found = [each for each in rows if each["source"] == "http://a.test/"]
     assert [(each["target"], each["text"], each["rel"], each["kind"], each["position"]) for each in found] == [
         ("http://b.test/", "B", "nofollow", "a", 0),
@@ -126,15 +126,15 @@ def test_half_a_character_does_not_stop_anything(folder: Path) -> None:
 
 
 def test_many_rows_or_long_ones_are_written_before_the_checkpoint(folder: Path) -> None:
-    documents = Documents(folder / "rows", 0, rows_limit=10)
+    documents = DocumentWriter(folder / "rows", 0, rows_limit=10)
     for number in range(25):
         documents.add(row(number))
     assert len(list((folder / "rows").iterdir())) == 2
-    documents = Documents(folder / "bytes", 0, bytes_limit=10_000)
+    documents = DocumentWriter(folder / "bytes", 0, bytes_limit=10_000)
     for number in range(25):
         documents.add(row(number)._replace(text="x" * 1_000))
     assert len(list((folder / "bytes").iterdir())) == 3
-    links = Links(folder / "links", 0, rows_limit=10)
+    links = LinkWriter(folder / "links", 0, rows_limit=10)
     links.add("http://a.test/", 0.0, [("http://b.test/", "", "", "a", number) for number in range(25)])
     assert len(list((folder / "links").iterdir())) == 1
 
@@ -167,11 +167,11 @@ def test_segment_of_another_version_is_refused(folder: Path) -> None:
 def test_folder_that_cannot_be_is_an_error_of_work(folder: Path) -> None:
     (folder / "documents").write_text("a file")
     with pytest.raises(WorkError, match="documents"):
-        Documents(folder / "documents", 0)
+        DocumentWriter(folder / "documents", 0)
 
 
 def test_folder_that_vanished_while_rows_waited_is_an_error_of_work(folder: Path) -> None:
-    documents = Documents(folder / "documents", 0)
+    documents = DocumentWriter(folder / "documents", 0)
     documents.add(row(0))
     shutil.rmtree(folder / "documents")
     with pytest.raises(WorkError, match="No such file"):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keep_pages import ASKED, NOW, kept, make_page, opened, quick_folder, warc_files
+from archive_pages import ASKED, NOW, kept, make_page, opened, quick_folder, warc_files
 from tarrafa.errors import DamagedError
-from tarrafa.keep import Original, Place, pages, read_page, whole_pages
+from tarrafa.keep import Original, Place, read_page, read_pages, read_whole_pages
 from tarrafa.records import Page, Timings
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters=":"), min_size=1, max_size=20)
@@ -66,9 +66,9 @@ def test_pages_are_read_in_their_order_over_all_files(tmp_path: Path) -> None:
     made = [make_page(number) for number in range(12)]
     places, end = kept(tmp_path, *made, file_limit_bytes=4_000)
     assert end.file > 1
-    assert [stored.page for stored in pages(tmp_path)] == made
-    assert [stored.place for stored in pages(tmp_path, end)] == places
-    assert [stored.page for stored in pages(tmp_path, places[7])] == made[:7]
+    assert [stored.page for stored in read_pages(tmp_path)] == made
+    assert [stored.place for stored in read_pages(tmp_path, end)] == places
+    assert [stored.page for stored in read_pages(tmp_path, places[7])] == made[:7]
 
 
 def test_end_is_not_read_beyond_even_if_what_follows_is_half_a_record(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_end_is_not_read_beyond_even_if_what_follows_is_half_a_record(tmp_path: 
     _, end = kept(tmp_path, make_page())
     with warc_files(tmp_path)[0].open("ab") as file:
         file.write(b"\x1f\x8b\x08 half")
-    assert len(list(pages(tmp_path, end))) == 1
+    assert len(list(read_pages(tmp_path, end))) == 1
     with pytest.raises(DamagedError, match="damaged at offset"):
-        list(pages(tmp_path))
+        list(read_pages(tmp_path))
 
 
 # Revisits.
@@ -145,17 +145,17 @@ def test_revisits_are_read_in_order_with_bodies_of_files_before(tmp_path: Path) 
     """As after a kill: the originals may stand before what is read again."""
     made = [make_page(number, bytes([number % 3]) * 2_000) for number in range(30)]
     places, end = kept(tmp_path, *made, file_limit_bytes=6_000)
-    originals = [stored.original for stored in pages(tmp_path)]
+    originals = [stored.original for stored in read_pages(tmp_path)]
     assert originals == [None, None, None, *places[:3] * 9]
     assert places[2].file < end.file
-    assert [stored.page for stored in whole_pages(tmp_path)] == made
-    assert [stored.page for stored in whole_pages(tmp_path, places[20], places[7])] == made[7:20]
-    assert {stored.page.body for stored in pages(tmp_path, start=places[7])} == {b""}
+    assert [stored.page for stored in read_whole_pages(tmp_path)] == made
+    assert [stored.page for stored in read_whole_pages(tmp_path, places[20], places[7])] == made[7:20]
+    assert {stored.page.body for stored in read_pages(tmp_path, start=places[7])} == {b""}
 
 
 def test_page_that_was_not_modified_has_no_body_in_order_either(tmp_path: Path) -> None:
     twice(tmp_path, make_page(0, b"", status=304))
-    assert [stored.page.body for stored in whole_pages(tmp_path)] == [make_page(0).body, b""]
+    assert [stored.page.body for stored in read_whole_pages(tmp_path)] == [make_page(0).body, b""]
 
 
 # Damage.
@@ -192,13 +192,13 @@ def test_place_between_records_is_damage(shift: int, tmp_path: Path) -> None:
 
 def test_place_of_another_kind_of_record_is_damage(tmp_path: Path) -> None:
     kept(tmp_path, make_page(0))
-    with pytest.raises(DamagedError, match="no page stands there"):
+    with pytest.raises(DamagedError, match="no page begins there"):
         read_page(tmp_path, Place(0, 0))
 
 
 def test_place_beyond_the_end_is_damage(tmp_path: Path) -> None:
     _, end = kept(tmp_path, make_page(0))
-    with pytest.raises(DamagedError, match="no page stands there"):
+    with pytest.raises(DamagedError, match="no page begins there"):
         read_page(tmp_path, end)
     with pytest.raises(DamagedError, match="file number 3"):
         read_page(tmp_path, Place(3, 0))

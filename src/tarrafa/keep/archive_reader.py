@@ -1,6 +1,6 @@
-"""Reading an archive back: one page by its place, or all of them in order.
+"""Read an archive: one page by its place, or all pages in order.
 
-Every record carries a checksum, so what was changed on the disk is noticed and named, and never taken for a page.
+Every record has a checksum, so bytes that changed on the disk are reported and never taken for a page.
 """
 
 import math
@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError
-from tarrafa.keep.members import Member, MemberError, members
-from tarrafa.keep.places import BEGINNING, Place, archive_files, check_end
-from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored
+from tarrafa.keep.archive_files import BEGINNING, Place, archive_files, check_end
+from tarrafa.keep.gzip_members import GzipMember, MemberError, read_members
+from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored_name
 from tarrafa.records import Headers, Page, Timings, header
 
 _ANSWERS = ("response", "revisit")
-# A page is three records; a reader looks no further than that.
+# Answer, request, metadata.
 _PAGE_RECORDS = 3
 
 
-class Record(NamedTuple):
+class WarcRecord(NamedTuple):
     place: Place
     length: int  # in the file
     fields: Headers
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 class StoredPage(NamedTuple):
-    """A page as it was kept. A revisit of equal content has its body, one of a 304 has none but knows its original."""
+    """A page as it was stored. A revisit of equal content has its body; a 304 has none, but `original` is set."""
 
     place: Place
     length: int  # of the answer's record in the file
@@ -43,33 +43,33 @@ class StoredPage(NamedTuple):
     digest: str  # of the body; of a 304, of the original's
     request_line: str = ""
     request_headers: Headers = ()
-    fields: Headers = ()  # what was noted of the fetch
-    original: Place | None = None  # where the content stands, if this is a revisit
+    fields: Headers = ()  # notes about the fetch
+    original: Place | None = None  # the place of the content, if this is a revisit
 
 
 def read_page(folder: Path, place: Place) -> StoredPage:
-    """The page whose answer stands at that place of the archive in `folder`."""
+    """Return the page at a place of the archive in `folder`."""
     with map_disk_errors(folder):
         files = archive_files(folder)
         return _with_body(files, _page_at(files, place))
 
 
-def pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
-    """Every page from `start` up to `end`, in the order in which they were kept; revisits without their bodies."""
+def read_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
+    """Yield every page from `start` up to `end`, in the order of writing; revisits without their bodies."""
     for group in _groups(folder, start, end):
         yield _stored(group)
 
 
-def whole_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
-    """The same, and revisits of equal content with the bodies of their originals, which may stand before `start`."""
+def read_whole_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
+    """Yield the same with the bodies of revisits, whose originals may be before `start`."""
     with map_disk_errors(folder):
         files = archive_files(folder)
-        for stored in pages(folder, end, start):
+        for stored in read_pages(folder, end, start):
             yield _with_body(files, stored)
 
 
-def records(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[Record]:
-    """Every record from `start` up to `end`, which is where the files end if it is not given."""
+def _records(folder: Path, start: Place, end: Place | None) -> Iterator[WarcRecord]:
+    """Yield every record from `start` up to `end`, or up to the end of the files."""
     with map_disk_errors(folder):
         files = archive_files(folder)
         if end is not None:
@@ -81,7 +81,7 @@ def records(folder: Path, end: Place | None = None, start: Place = BEGINNING) ->
 
 
 def end_of_pages(path: Path, start: int = 0) -> int:
-    """Where the last whole page of a file ends; what follows is no record, or a page that lacks some of its own."""
+    """Return where the last complete page of a file ends."""
     end = start
     with suppress(DamagedError):
         for record in _records_of(path, 0, start):
@@ -90,10 +90,10 @@ def end_of_pages(path: Path, start: int = 0) -> int:
     return end
 
 
-def _groups(folder: Path, start: Place, end: Place | None) -> Iterator[list[Record]]:
-    """The records of each page."""
-    group: list[Record] = []
-    for record in records(folder, end, start):
+def _groups(folder: Path, start: Place, end: Place | None) -> Iterator[list[WarcRecord]]:
+    """Yield the records of each page."""
+    group: list[WarcRecord] = []
+    for record in _records(folder, start, end):
         if group and record.kind in (*_ANSWERS, "warcinfo"):
             yield group
             group = []
@@ -104,23 +104,23 @@ def _groups(folder: Path, start: Place, end: Place | None) -> Iterator[list[Reco
 
 
 def _end_in(number: int, end: Place | None) -> float:
-    """Where reading a file ends."""
+    """Return where reading a file ends."""
     if end is None or number < end.file:
         return math.inf
     return end.offset if number == end.file else 0
 
 
-def _records_of(path: Path, number: int, offset: int = 0, end: float = math.inf) -> Iterator[Record]:
+def _records_of(path: Path, number: int, offset: int = 0, end: float = math.inf) -> Iterator[WarcRecord]:
     with path.open("rb") as file:
         try:
-            for member in members(file, offset, end):
+            for member in read_members(file, offset, end):
                 offset = member.offset + member.length
                 yield _parse(member, number, path)
         except MemberError as error:
             raise _damaged(path, offset, str(error)) from None
 
 
-def _parse(member: Member, number: int, path: Path) -> Record:
+def _parse(member: GzipMember, number: int, path: Path) -> WarcRecord:
     head, blank, rest = member.data.partition(b"\r\n\r\n")
     version, fields = _lines(head.decode("utf-8", "replace"))
     size = header(fields, "Content-Length") or ""
@@ -129,14 +129,14 @@ def _parse(member: Member, number: int, path: Path) -> Record:
     block = rest[: int(size)]
     if rest[len(block) :] != RECORD_END or len(block) != int(size):
         raise _damaged(path, member.offset, "the record is not as long as it says")
-    return Record(Place(number, member.offset), member.length, fields, block)
+    return WarcRecord(Place(number, member.offset), member.length, fields, block)
 
 
 def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
     path = files.get(place.file)
     if path is None:
         raise DamagedError(f"file number {place.file} of the archive is missing; restore it from a copy")
-    group: list[Record] = []
+    group: list[WarcRecord] = []
     for record in _records_of(path, place.file, place.offset):
         if group and record.kind in (*_ANSWERS, "warcinfo"):
             break
@@ -144,7 +144,7 @@ def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
         if len(group) == _PAGE_RECORDS:
             break
     if not group or group[0].kind not in _ANSWERS:
-        raise _damaged(path, place.offset, "no page stands there")
+        raise _damaged(path, place.offset, "no page begins there")
     return _stored(group)
 
 
@@ -155,7 +155,7 @@ def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
 
 
 def _body_of(files: dict[int, Path], revisit: StoredPage) -> bytes:
-    """The body of the original, which is older, so the way back ends."""
+    """Return the body of the original. An original is older than its revisit, so the search ends."""
     stored = revisit
     while stored.original is not None:
         if stored.original >= stored.place:
@@ -166,7 +166,7 @@ def _body_of(files: dict[int, Path], revisit: StoredPage) -> bytes:
     return stored.page.body
 
 
-def _stored(group: list[Record]) -> StoredPage:
+def _stored(group: list[WarcRecord]) -> StoredPage:
     answer = group[0]
     request = next((record.block for record in group if record.kind == "request"), b"")
     noted = next((record.block for record in group if record.kind == "metadata"), b"")
@@ -187,14 +187,14 @@ def _stored(group: list[Record]) -> StoredPage:
     )
 
 
-def _page(answer: Record, status_line: str, headers: Headers, body: bytes, fields: Headers) -> Page:
+def _page(answer: WarcRecord, status_line: str, headers: Headers, body: bytes, fields: Headers) -> Page:
     version, status, *reason = status_line.split(" ", 2)
     later_version = header(fields, "http-version")
     unread = header(fields, "unread") is not None
     return Page(
         url=header(answer.fields, "WARC-Target-URI") or "",
         status=int(status),
-        headers=tuple((restored(name), value) for name, value in headers),
+        headers=tuple((restored_name(name), value) for name, value in headers),
         body=body,
         at=datetime.fromisoformat(header(answer.fields, "WARC-Date") or "").timestamp(),
         timings=_timings(fields),
@@ -220,7 +220,7 @@ def _original(fields: Headers) -> Place | None:
 
 
 def _lines(text: str) -> tuple[str, Headers]:
-    """The first line, and the named values after it."""
+    """Return the first line, and the named values after it."""
     first, *lines = text.split("\r\n")
     parts = (line.partition(":") for line in lines if line)
     return first, tuple((name, value.removeprefix(" ")) for name, _, value in parts)

@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, batches, join_segments
-from tarrafa.keep.finding import Finder
-from tarrafa.keep.segments import Layout
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, DocumentWriter, LinkWriter, join_segments, read_batches
+from tarrafa.keep.finder import Finder
+from tarrafa.keep.segment_reader import TableLayout
 from tarrafa.layout import CrawlPaths
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
@@ -29,8 +29,8 @@ class Rows:
 
     def add(self, visits: Sequence[tuple[str, str, int, Sequence[tuple[str, str]]]]) -> None:
         """URL, outcome, signature and links of each visit, up to a checkpoint."""
-        documents = Documents(self.paths.documents, self.checkpoint)
-        links = Links(self.paths.links, self.checkpoint)
+        documents = DocumentWriter(self.paths.documents, self.checkpoint)
+        links = LinkWriter(self.paths.links, self.checkpoint)
         for url, outcome, signature, leads in visits:
             self._now += 0.25
             documents.add(DocumentRow(url, self._now, outcome, 200, title=f"{self._now}", signature=signature))
@@ -43,8 +43,8 @@ class Rows:
         join_segments(self.paths.documents, DOCUMENTS, self.checkpoint)
         join_segments(self.paths.links, LINKS, self.checkpoint)
 
-    def scanned(self, layout: Layout) -> list[dict[str, Any]]:
-        found = batches(self.paths.agent / layout.name, layout, self.checkpoint)
+    def scanned(self, layout: TableLayout) -> list[dict[str, Any]]:
+        found = read_batches(self.paths.agent / layout.name, layout, self.checkpoint)
         return [row for batch in found for row in batch.to_pylist()]
 
     def finder(self) -> Finder:
