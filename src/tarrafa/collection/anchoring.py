@@ -18,7 +18,7 @@ from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import U64, Ranks, fingerprints_of
-from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
+from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, IGNORED_OUTCOMES
 from tarrafa.urls import fingerprint
 
 I64 = NDArray[np.int64]
@@ -42,7 +42,7 @@ def last_rows(agent: CrawlPaths, checkpoint: int, rows_count: int) -> Last:
     keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
     for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
         keys.append(fingerprints_of(batch.column("url")))
-        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (LEFT_OUTCOMES, (ADDED_OUTCOME,))]))
+        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (IGNORED_OUTCOMES, (ADDED_OUTCOME,))]))
     every, (is_left, is_added) = np.concatenate(keys)[:rows_count], np.concatenate(kinds, axis=1)[:, :rows_count]
     counting = np.flatnonzero(~is_left)[::-1]
     found, places = np.unique(every[counting], return_index=True)

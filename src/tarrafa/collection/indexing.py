@@ -95,7 +95,7 @@ class Indexing:
         if start > total:
             known = f"knows {start:,} rows, and the crawl has {total:,}: it is of another crawl, or of a newer copy"
             raise InputError(f"{agent.index} {known}; make it anew with tarrafa index --rebuild")
-        commits = _Commits(writer, is_due=writer.remove_unavailable() or not start)
+        commits = _Commits(writer, is_due=writer.remove_expired() or not start)
         self._follow_ranks(agent, checkpoint, writer, commits, stop)
         for batch in _batches(agent, checkpoint, start):
             writer.apply(batch)

@@ -1,4 +1,4 @@
-"""Pages that say until when they may be shown."""
+"""Pages that name the moment when they expire."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from tarrafa.clock import VirtualClock
 from tarrafa.collection.indexing import Indexing
 from tarrafa.keep import DocumentRow
 from tarrafa.search import Search, SearchRequest
-from tarrafa.search.until import is_over, over_pattern, until_facts
+from tarrafa.search.expiry import expired_pattern, expiry_facts, is_expired
 
 END = BEGAN + 3_600
 SECONDS = st.integers(-(10**10), 10**11)
@@ -27,7 +27,7 @@ def crawl(tmp_path: Path) -> Crawl:
 
 
 def found(crawl: Crawl, clock: VirtualClock) -> list[str]:
-    """What is found after a look at that time."""
+    """Index what is new at that time; return what is found then."""
     with Indexing(crawl.root, clock=clock) as indexing:
         indexing.catch_up(lambda done, total: None, Event())
     return shown(crawl, clock)
@@ -38,13 +38,13 @@ def shown(crawl: Crawl, clock: VirtualClock) -> list[str]:
     return sorted(hit.url[-1] for hit in search.search(SearchRequest("net", per_site=0)).hits)
 
 
-def until(path: str, moment: float) -> DocumentRow:
+def expiring(path: str, moment: float) -> DocumentRow:
     return row(path, "net", directives=("noarchive", f"unavailable_after={moment:.0f}"))
 
 
-def test_page_is_found_until_its_moment_and_not_after(crawl: Crawl) -> None:
+def test_page_is_found_until_it_expires(crawl: Crawl) -> None:
     clock = VirtualClock(END - 1)
-    crawl.rows = [row("a", "net"), until("b", END), until("c", END + 10)]
+    crawl.rows = [row("a", "net"), expiring("b", END), expiring("c", END + 10)]
     crawl.commit()
     assert found(crawl, clock) == ["a", "b", "c"]
     asyncio.run(clock.advance(0.5))
@@ -55,9 +55,9 @@ def test_page_is_found_until_its_moment_and_not_after(crawl: Crawl) -> None:
     assert found(crawl, clock) == ["a"]
 
 
-def test_page_is_not_shown_after_its_moment_though_nobody_indexes(crawl: Crawl) -> None:
+def test_expired_page_is_not_found_even_if_the_index_is_not_updated(crawl: Crawl) -> None:
     clock = VirtualClock(END - 1)
-    crawl.rows = [row("a", "net"), until("b", END), until("c", END + 10)]
+    crawl.rows = [row("a", "net"), expiring("b", END), expiring("c", END + 10)]
     crawl.commit()
     assert found(crawl, clock) == ["a", "b", "c"]
     search = Search(crawl.root, None, clock=clock)
@@ -68,44 +68,44 @@ def test_page_is_not_shown_after_its_moment_though_nobody_indexes(crawl: Crawl) 
     assert shown(crawl, clock) == ["a", "c"]
 
 
-def test_page_whose_moment_is_over_is_not_taken(crawl: Crawl) -> None:
-    crawl.rows = [row("a", "net"), until("b", END)]
+def test_expired_page_is_not_indexed(crawl: Crawl) -> None:
+    crawl.rows = [row("a", "net"), expiring("b", END)]
     crawl.commit()
     assert found(crawl, VirtualClock(END)) == ["a"]
 
 
-def test_page_that_is_to_be_shown_again_is(crawl: Crawl) -> None:
+def test_page_with_a_later_expiry_is_found_again(crawl: Crawl) -> None:
     clock = VirtualClock(END)
-    crawl.rows = [until("a", END)]
+    crawl.rows = [expiring("a", END)]
     crawl.commit()
     assert found(crawl, clock) == []
-    crawl.rows = [until("a", END + 5)]
+    crawl.rows = [expiring("a", END + 5)]
     crawl.commit()
     assert found(crawl, clock) == ["a"]
 
 
-def test_look_that_finds_nothing_over_commits_nothing(crawl: Crawl) -> None:
+def test_nothing_is_committed_while_no_page_expires(crawl: Crawl) -> None:
     clock = VirtualClock(END - 1)
-    crawl.rows = [until("a", END)]
+    crawl.rows = [expiring("a", END)]
     crawl.commit()
     found(crawl, clock)
-    mark = crawl.folder.index / "mark.json"
-    before = mark.stat().st_ino
+    state = crawl.folder.index / "state.json"
+    before = state.stat().st_ino
     found(crawl, clock)
-    assert mark.stat().st_ino == before
+    assert state.stat().st_ino == before
     asyncio.run(clock.advance(1))
     found(crawl, clock)
-    assert mark.stat().st_ino != before
+    assert state.stat().st_ino != before
 
 
 @given(SECONDS, SECONDS)
-def test_moments_are_over_by_pattern_as_by_number(moment: int, now: int) -> None:
+def test_pattern_and_comparison_agree_on_what_has_expired(moment: int, now: int) -> None:
     directives = ["nofollow", f"unavailable_after={moment}"]
-    (fact,) = until_facts(directives)
+    (fact,) = expiry_facts(directives)
     if min(moment, now) >= 0:
-        assert bool(re.fullmatch(over_pattern(now), fact)) == is_over(directives, now) == (moment <= now)
+        assert bool(re.fullmatch(expired_pattern(now), fact)) == is_expired(directives, now) == (moment <= now)
 
 
-def test_pages_that_say_nothing_are_never_over() -> None:
-    assert until_facts(["noindex"]) == []
-    assert not is_over(["noindex"], END)
+def test_page_without_a_moment_never_expires() -> None:
+    assert expiry_facts(["noindex"]) == []
+    assert not is_expired(["noindex"], END)

@@ -1,9 +1,9 @@
-"""The order of candidates: score by words and nearness, raised by links, anchors and freshness. Pure numpy.
+"""The scores of candidates, and the order of results. Pure numpy.
 
     score = (words + near + anchors) · (1 + links) · (1 + freshness)
 
-Links raise a score by at most `LINKS_SHARE`: importance decides between pages that answer equally well, and never puts
-one that does not answer before one that does. A page whose rank is not known is raised by nothing.
+Links raise a score by at most `LINKS_SHARE`, so that importance decides between pages that match equally well, and
+never puts a bad match before a good one. A page of unknown rank is not raised.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 CANDIDATES_LIMIT = 1_000
-NEAR_LIMIT = 100  # candidates that nearness is worked out for
-ANCHORS_LIMIT = 50  # and anchors
+NEAR_LIMIT = 100  # best candidates that are scored by proximity
+ANCHORS_LIMIT = 50  # best candidates that are scored by anchors
 
 RANK_SHARE, HOST_SHARE, OUTSIDE_SHARE = 0.15, 0.05, 0.10
 LINKS_SHARE = RANK_SHARE + HOST_SHARE + OUTSIDE_SHARE
-_LINKS_DOUBLINGS = 12.0  # a page with 2^12 times the usual rank is raised by all of it
-ANCHORS_SHARE = 0.25  # of the best score by words, for a page that everybody calls by all words of the question
-_ANCHOR_VOTES = 2.0  # with so many, half of it
+_LINKS_DOUBLINGS = 12.0  # a page with 2^12 times the mean rank is raised by the whole share
+ANCHORS_SHARE = 0.25  # of the best score by words, for a page whose anchors are the words of the query
+_ANCHOR_VOTES = 2.0  # an anchor with so many votes counts half
 FRESH_SHARE = 1.0
 _FRESH_HALF_SECONDS = 30 * 86_400.0
 
@@ -31,7 +31,7 @@ U64 = NDArray[np.uint64]
 
 
 class RankValues(Protocol):
-    """One value for each page asked for; zeros for pages that are not known."""
+    """A value for each page that was asked for; 0 if the page is unknown."""
 
     @property
     def rank(self) -> NDArray[np.float32]: ...
@@ -44,33 +44,34 @@ class RankValues(Protocol):
 
 
 class RankSource(Protocol):
-    """What links say about pages, by the fingerprints of their URLs. The mean page has rank 1."""
+    """What links say about pages, by the fingerprints of their URLs. The mean rank is 1."""
 
     def of(self, fingerprints: U64) -> RankValues: ...
 
     def anchors(self, fingerprints: U64) -> Sequence[Sequence[tuple[str, int]]]:
-        """How others call each page, with votes, best first."""
+        """Return the anchor texts of each page with their votes, best first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Columns of the same length, best first. `index` says in which index, `place` where in its answer."""
+    """Columns of the same length, best first."""
 
-    words: F64
-    index: I64
-    place: I64
+    words: F64  # scores by words alone
+    index: I64  # number of the `IndexMatches` that have the candidate
+    place: I64  # its place there
     fingerprint: U64
     signature: U64
     site: U64
-    dated: I64
+    date: I64
 
     def take(self, order: I64) -> "Candidates":
+        """Return the candidates at these places."""
         return Candidates(*(getattr(self, each.name)[order] for each in fields(self)))
 
 
 class Scores(NamedTuple):
-    """Every part of the score, so that it can be explained."""
+    """All parts of the score, to explain it."""
 
     total: F64
     words: F64
@@ -79,11 +80,14 @@ class Scores(NamedTuple):
     links: F64
     fresh: F64
     rank: F64
-    meaning: F64  # 0 unless it was asked for
+    meaning: F64  # 0 unless the search is semantic
 
 
 def join(parts: Sequence[Candidates]) -> Candidates:
-    """The best of all. Scores of several indexes are compared as they are: each counts words by its own documents."""
+    """Return the best candidates of several indexes.
+
+    Their scores are compared as they are, although each index weighs words by its own documents.
+    """
     columns = [np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Candidates)]
     joined = Candidates(*columns)
     order = np.lexsort((joined.fingerprint, -joined.words))
@@ -91,11 +95,14 @@ def join(parts: Sequence[Candidates]) -> Candidates:
 
 
 def score(found: Candidates, near: F64, anchors: F64, ranks: RankValues | None, now: float | None) -> Scores:
-    """`near` and `anchors` are one value for each candidate; `now` is given when fresh pages are wanted."""
+    """Return the scores of candidates.
+
+    `near` and `anchors` have a value for each candidate; `now` is given if fresh pages are to come first.
+    """
     best = float(found.words.max(initial=0.0))
     by_anchors = ANCHORS_SHARE * best * anchors
     links, rank = _links(ranks, len(found.words))
-    fresh = np.zeros(len(found.words)) if now is None else FRESH_SHARE * freshness(found.dated, now)
+    fresh = np.zeros(len(found.words)) if now is None else FRESH_SHARE * freshness(found.date, now)
     total = (found.words + near + by_anchors) * (1.0 + links) * (1.0 + fresh)
     return Scores(total, found.words, near, by_anchors, links, fresh, rank, np.zeros(len(total)))
 
@@ -109,18 +116,18 @@ def _links(ranks: RankValues | None, count: int) -> tuple[F64, F64]:
 
 
 def _saturated(values: F64) -> F64:
-    """From 0 to 1, by doublings."""
+    """Map values to 0 to 1 by their logarithms."""
     return np.minimum(np.log2(1.0 + np.maximum(values, 0.0)) / _LINKS_DOUBLINGS, 1.0)
 
 
-def freshness(dated: I64, now: float) -> F64:
-    """1 for now or later, half of it for every month before."""
-    age_seconds = np.maximum(now - dated.astype(np.float64), 0.0)
+def freshness(date: I64, now: float) -> F64:
+    """Return 1 for now or later, halved for every month before."""
+    age_seconds = np.maximum(now - date.astype(np.float64), 0.0)
     return np.exp2(-age_seconds / _FRESH_HALF_SECONDS)
 
 
 def anchor_share(texts: Sequence[tuple[frozenset[str], int]], words: frozenset[str]) -> float:
-    """From 0 to 1: how many of the words the best anchor text has, and how many votes it got."""
+    """Return 0 to 1 by how well the best anchor text matches the words, and by its votes."""
     shares = (
         len(text & words) / len(words) * (len(text & words) / len(text)) * votes / (votes + _ANCHOR_VOTES)
         for text, votes in texts
@@ -130,13 +137,10 @@ def anchor_share(texts: Sequence[tuple[frozenset[str], int]], words: frozenset[s
 
 
 def fold_copies(signature: U64) -> list[list[int]]:
-    """Places of documents with the same content, in the order of their best; 0 is no content."""
-    values = signature.tolist()
-    if len(set(values)) == len(values):
-        return [[place] for place in range(len(values))]
+    """Group the places of documents with the same content, in the order of their best; signature 0 is never shared."""
     groups: list[list[int]] = []
     known: dict[int, list[int]] = {}
-    for place, value in enumerate(values):
+    for place, value in enumerate(signature.tolist()):
         group = known.get(value) if value else None
         if group is None:
             group = known[value] = []
@@ -145,13 +149,13 @@ def fold_copies(signature: U64) -> list[list[int]]:
     return groups
 
 
-def spread(groups: list[list[int]], site: U64, per_site: int) -> list[list[int]]:
-    """`per_site` results of each site first, then as many more of each, and so on: nothing is lost, none is alone."""
+def spread_sites(groups: list[list[int]], site: U64, per_site: int) -> list[list[int]]:
+    """Order results in rounds: `per_site` of each site, then as many more of each, and so on."""
     if per_site < 1 or not groups:
         return groups
     sites = site[[group[0] for group in groups]]
     order = np.argsort(sites, kind="stable")
     starts = np.flatnonzero(np.r_[True, sites[order][1:] != sites[order][:-1]])
-    before = np.empty(len(groups), np.int64)  # how many of its site stand before each
+    before = np.empty(len(groups), np.int64)  # results of the same site before each
     before[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
     return [groups[place] for place in np.argsort(before // per_site, kind="stable").tolist()]
