@@ -37,7 +37,7 @@ from tarrafa.verify.contract import UniquenessEngine
 
 # Where each engine is; imported when it is opened, because some need packages that others do without.
 ENGINES: dict[str, tuple[str, str]] = {
-    "memory": ("tarrafa.lab.engines.memory_engine", "MemoryRepository"),
+    "memory": ("tarrafa.lab.engines.memory_engine", "JournalRepository"),
     "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
     "veuniq-text": ("tarrafa.lab.engines.veuniq_text", "VeuniqText"),
     "drum": ("tarrafa.lab.engines.drum", "DrumRepository"),

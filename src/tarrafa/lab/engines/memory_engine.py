@@ -19,7 +19,7 @@ _PAIR = struct.Struct("<II")  # bytes of key and value
 _REWRITE_RATIO = 2
 
 
-class MemoryRepository(KeyValueRepository):
+class JournalRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _JournalStore, StoreTraits("journal"))
 
