@@ -37,7 +37,7 @@ def command(
     time: Annotated[str | None, typer.Option(metavar="DURATION", help="end by itself after this long")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object when it answers, and one at the end")] = False,
 ) -> None:
-    """Serve a made-up web on loopback: every host has an address of its own, 127.0.0.1 and on."""
+    """Serve a synthetic web on loopback; every host has its own address, from 127.0.0.1 on."""
     flags = {
         "web.hosts": hosts,
         "web.pages": pages,
