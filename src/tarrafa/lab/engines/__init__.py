@@ -16,15 +16,13 @@ In: a folder and a name. Out: a `UniquenessEngine` that keeps the same guarantee
 
 What they share:
 
-    offers        makes a batch distinct, and tells the four sets apart
-    points        the repository over `pairs` of bytes: memory, sqlite, lmdb, rocksdb, mercator-a
-    subgroups     sorted text: central, veuniq-text, files
-    merging       the repository over a `sorted_file` of fingerprints: drum, mercator-b
-    packing       pieces of files, each with its sum
-    host_list     which hosts are known
-    home          the folder with its manifest
+    offers         the distinct URLs of a batch, and the four sets that a cycle tells apart
+    key_value      the repository over a key-value store: memory, sqlite, lmdb, rocksdb, mercator-a
+    sorted_text    files of sorted text: central, veuniq-text, files
+    merge_engines  the repository over a `sorted_file` of fingerprints: drum, mercator-b
+    engine_folder  the folder with its manifest, the checksummed records of its files, the list of hosts
 
-Not done here: finding the best URLs of a block, splitting blocks; only the engine of production is asked for that.
+Not done here: finding the best URLs of a block, splitting blocks. Only production's engine does that.
 """
 
 from difflib import get_close_matches
@@ -35,7 +33,7 @@ from typing import cast
 from tarrafa.errors import InputError
 from tarrafa.verify.contract import UniquenessEngine
 
-# Where each engine is; imported when it is opened, because some need packages that others do without.
+# Module and class of each engine. A module is imported when its engine is opened, because some need optional packages.
 ENGINES: dict[str, tuple[str, str]] = {
     "memory": ("tarrafa.lab.engines.memory_engine", "JournalRepository"),
     "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
@@ -52,7 +50,7 @@ ENGINES: dict[str, tuple[str, str]] = {
 
 
 def open_repository(name: str, folder: Path) -> UniquenessEngine:
-    """The repository in a folder, made if there is none."""
+    """Open the repository in a folder; create it if there is none."""
     if name not in ENGINES:
         near = get_close_matches(name, ENGINES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ENGINES)}"

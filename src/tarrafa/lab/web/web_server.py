@@ -35,7 +35,7 @@ SO_BINDTODEVICE = getattr(socket, "SO_BINDTODEVICE", 25)
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket for all loopback addresses; the kernel keeps other clients out if it can, else the server does."""
+    """Return a socket for all loopback addresses; other clients are kept out by the kernel, or by the server."""
     allow_open(CONNECTIONS_COUNT)
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
