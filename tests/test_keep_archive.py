@@ -32,7 +32,7 @@ HTML = b"<p>" + b"a page of some length " * 5_000
 GOLDEN = """\
 WARC/1.1
 WARC-Type: response
-WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000001>
+WARC-Record-ID: <urn:uuid:00000000-0000-4000-a000-000000000001>
 WARC-Date: 2025-11-16T00:00:00.250000Z
 WARC-Target-URI: http://host0.test/page/0?q=0
 WARC-IP-Address: 192.0.2.7
@@ -48,9 +48,9 @@ Content-Type: text/html; charset=utf-8
 
 WARC/1.1
 WARC-Type: request
-WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000002>
+WARC-Record-ID: <urn:uuid:00000000-0000-4000-a000-000000000002>
 WARC-Date: 2025-11-16T00:00:00.250000Z
-WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-8000-000000000001>
+WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-a000-000000000001>
 WARC-Target-URI: http://host0.test/page/0?q=0
 WARC-IP-Address: 192.0.2.7
 Content-Type: application/http; msgtype=request
@@ -66,9 +66,9 @@ Accept-Encoding: gzip
 
 WARC/1.1
 WARC-Type: metadata
-WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000003>
+WARC-Record-ID: <urn:uuid:00000000-0000-4000-a000-000000000003>
 WARC-Date: 2025-11-16T00:00:00.250000Z
-WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-8000-000000000001>
+WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-a000-000000000001>
 WARC-Target-URI: http://host0.test/page/0?q=0
 Content-Type: application/warc-fields
 WARC-Block-Digest: sha1:CVNWWGABSJ4T7Q4NMLXFV3CKZXRUF4FX
@@ -108,7 +108,7 @@ def test_every_record_has_an_id_of_its_own(tmp_path: Path) -> None:
         archive.close()
     (path,) = warc_files(tmp_path)
     texts = texts_of(path)
-    pattern = r"^WARC-Record-ID: <urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>\r$"
+    pattern = r"^WARC-Record-ID: <urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}>\r$"
     ids = {found[0] for text in texts if (found := re.search(pattern, text, re.MULTILINE))}
     assert len(ids) == len(texts) == 301
 

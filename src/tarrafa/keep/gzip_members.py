@@ -1,6 +1,7 @@
 """Gzip members: each WARC record is one, so any record can be read without those before it."""
 
 import math
+import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, cast
 
@@ -10,6 +11,10 @@ from isal import isal_zlib
 _InflateError = cast("type[Exception]", isal_zlib.IsalError)
 
 _LEVEL = 1
+# Below that size the Huffman tables of level 1 cost more time than they save room.
+_SMALL_BYTES = 1_500
+_SMALL_LEVEL = 0
+_STORED_LEVEL = 0  # of zlib: no compression
 _GZIP_WINDOW = 31
 _READ_BYTES = 1 << 16
 # The largest body that can be configured, and its headers. Guards against what a damaged file might inflate to.
@@ -27,8 +32,13 @@ class GzipMember(NamedTuple):
 
 
 def compress_member(data: bytes) -> bytes:
-    member: bytes = isal_zlib.compress(data, _LEVEL, _GZIP_WINDOW)
+    member: bytes = isal_zlib.compress(data, _SMALL_LEVEL if len(data) < _SMALL_BYTES else _LEVEL, _GZIP_WINDOW)
     return member
+
+
+def store_member(data: bytes) -> bytes:
+    """Return a member without compression, for data that is compressed already."""
+    return zlib.compress(data, _STORED_LEVEL, _GZIP_WINDOW)
 
 
 def read_members(file: BinaryIO, offset: int, end: float = math.inf) -> Iterator[GzipMember]:

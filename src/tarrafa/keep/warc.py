@@ -12,20 +12,19 @@ header that names the coding is renamed to `X-Crawler-Transfer-Encoding`, so no 
 import base64
 import hashlib
 import re
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import NamedTuple
 
 from tarrafa.keep.archive_files import Place
-from tarrafa.keep.gzip_members import compress_member
+from tarrafa.keep.gzip_members import compress_member, store_member
 from tarrafa.records import Headers, Page, header
 from tarrafa.urls import host_of, path_of
 
 RECORD_END = b"\r\n\r\n"
-MOVED_PREFIX = "X-Crawler-"
-MOVED_HEADER = re.compile(r"(?:x-crawler-)*transfer-encoding", re.IGNORECASE)
+_MOVED_PREFIX = "X-Crawler-"
+_MOVED_HEADER = re.compile(r"^(?:x-crawler-)*transfer-encoding(?=:)", re.IGNORECASE | re.MULTILINE)
 ORIGINAL_FILE, ORIGINAL_OFFSET = "original-file", "original-offset"
 TEXT_VERSIONS = ("1.0", "1.1")  # of HTTP, whose status lines are text
 NOT_MODIFIED = 304
@@ -61,7 +60,7 @@ def digest_of(data: bytes) -> str:
 
 
 def date_of(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def pack_info(name: str, at: float, fields: Headers, entropy: Entropy) -> bytes:
@@ -85,7 +84,7 @@ def pack_page(
     answer_fields = f"{sent}{_truncated(page)}{_payload_fields(page, digest, original)}"
     return b"".join(
         (
-            _pack(kind, answer_id, date, answer_fields, _answer_head(page) + body),
+            _pack(kind, answer_id, date, answer_fields, _answer_head(page) + body, bool(body) and _is_coded(page)),
             _pack("request", _record_id(entropy), date, concurrent + sent, _request_block(page.url, asked)),
             _pack("metadata", _record_id(entropy), date, concurrent + target, _metadata_block(page, original, fields)),
         )
@@ -93,17 +92,20 @@ def pack_page(
 
 
 def _record_id(entropy: Entropy) -> str:
-    return f"<{uuid.UUID(bytes=entropy(_ID_BYTES), version=4).urn}>"
+    """Return a random UUID (version 4)."""
+    digits = entropy(_ID_BYTES).hex()
+    return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}>"
 
 
-def _pack(kind: str, record_id: str, date: str, fields: str, block: bytes) -> bytes:
+def _pack(kind: str, record_id: str, date: str, fields: str, block: bytes, is_coded: bool = False) -> bytes:
     """Return a record as a gzip member; `fields` are the lines that only some records have."""
     head = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n{fields}"
         f"Content-Type: {_CONTENT_TYPES[kind]}\r\nWARC-Block-Digest: {digest_of(block)}\r\n"
         f"Content-Length: {len(block)}\r\n\r\n"
     ).encode()
-    return compress_member(b"".join((head, block, RECORD_END)))
+    pack = store_member if is_coded else compress_member
+    return pack(b"".join((head, block, RECORD_END)))
 
 
 def _lines_of(headers: Headers) -> str:
@@ -132,7 +134,7 @@ def _payload_fields(page: Page, digest: str, original: Original | None) -> str:
 
 
 def _answer_head(page: Page) -> bytes:
-    lines = _lines_of(tuple((moved_name(name), value) for name, value in page.headers))
+    lines = _MOVED_HEADER.sub(rf"{_MOVED_PREFIX}\g<0>", _lines_of(page.headers))
     return f"{_status_line(page)}\r\n{lines}\r\n".encode("latin-1", "replace")
 
 
@@ -142,13 +144,9 @@ def _status_line(page: Page) -> str:
     return f"HTTP/1.1 {page.status:03d} {_PHRASES.get(page.status, '')}"
 
 
-def moved_name(name: str) -> str:
-    return MOVED_PREFIX + name if MOVED_HEADER.fullmatch(name) else name
-
-
 def restored_name(name: str) -> str:
     """Return the name of a header as the host wrote it."""
-    return name[len(MOVED_PREFIX) :] if name.startswith(MOVED_PREFIX) and MOVED_HEADER.fullmatch(name) else name
+    return name[len(_MOVED_PREFIX) :] if name.startswith(_MOVED_PREFIX) and _MOVED_HEADER.match(f"{name}:") else name
 
 
 def _request_block(url: str, asked: Headers) -> bytes:
@@ -160,6 +158,10 @@ def _metadata_block(page: Page, original: Original | None, fields: Headers) -> b
     steps = zip(_STEPS, page.timings, strict=True)
     timings = tuple((name, f"{seconds:.6f}") for name, seconds in steps if seconds)
     return _lines_of((*timings, *_notes(page), *_origin(original), *fields)).encode("utf-8", "replace")
+
+
+def _is_coded(page: Page) -> bool:
+    return (page.header("content-encoding") or "identity").strip().lower() not in ("", "identity")
 
 
 def _notes(page: Page) -> Headers:
