@@ -10,7 +10,7 @@ from rich.table import Table
 from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.errors import InputError
-from tarrafa.report import Section, html_page, make_report, sections_of
+from tarrafa.report import ReportSection, html_page, make_report, sections_of
 from tarrafa.texts import quoted
 
 EXAMPLES = [
@@ -40,7 +40,7 @@ def command(
         with map_disk_errors(out), atomic_file(out) as file:
             file.write(page.encode())
     if as_json:
-        show_json(report.told())
+        show_json(report.as_json())
     elif out is not None:
         typer.echo(f"{report.totals['pages']:,} pages reported in {out}")
     else:
@@ -56,7 +56,7 @@ def _require(out: Path) -> None:
         raise InputError(f"{quoted(str(out.parent))} is no folder; make it first, or give --out another name")
 
 
-def _show(section: Section) -> None:
+def _show(section: ReportSection) -> None:
     typer.secho(section.title, bold=True)
     if section.note:
         typer.echo(section.note)

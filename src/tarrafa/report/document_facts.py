@@ -1,4 +1,4 @@
-"""What is in the documents? One pass over the columns that are needed; texts are not read."""
+"""Count documents in one pass over the columns that are needed; texts are not read."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,36 +10,33 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.rank import Ranks, fingerprints_of
-from tarrafa.report.copies import Copies
-from tarrafa.report.spread import Spread
-from tarrafa.report.tally import Tally
-from tarrafa.report.timeline import Timeline
+from tarrafa.report.counters import DuplicateCounter, Histogram, TextCounter, Timeline
 
-COLUMNS = (
+REPORT_COLUMNS = (
     *("url", "host", "site", "fetched_at", "outcome", "status", "media_type", "language", "signature"),
     *("size_bytes", "truncated"),
 )
-FIRST_PAGES = 1_000  # among which different hosts are counted
+FIRST_PAGES = 1_000  # whose different hosts are counted
 
 
 class DocumentFacts:
-    """Filled by `read`, visit by visit: what was visited twice counts twice."""
+    """Filled by `read`. A page that was visited twice counts twice."""
 
     def __init__(self, ranks: Ranks | None = None) -> None:
         self._ranks = ranks
         self.pages = 0
         self.truncated = 0
-        self.outcomes = Tally()
-        self.statuses = Tally()
-        # Of pages that were fetched; what else hosts send says nothing of the collection.
-        self.media_types = Tally()
-        self.languages = Tally()
-        self.sizes = Spread()
-        self.ranks = Spread()
-        self.copies = Copies()
+        self.outcomes = TextCounter()
+        self.statuses = TextCounter()
+        # Of fetched pages only, since other answers are no part of the collection.
+        self.media_types = TextCounter()
+        self.languages = TextCounter()
+        self.sizes = Histogram()
+        self.ranks = Histogram()
+        self.duplicates = DuplicateCounter()
         # Of all pages.
         self.timeline = Timeline()
-        self.levels: Counter[int] = Counter()  # few: a URL has a bounded length
+        self.levels: Counter[int] = Counter()  # bounded by the length of a URL
         self.first_hosts: set[str] = set()
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> None:
@@ -63,13 +60,13 @@ class DocumentFacts:
         self.languages.add_column(batch.column("language"))
         self.sizes.add(_numbers(batch, "size_bytes"))
         urls = fingerprints_of(batch.column("url"))
-        self.copies.add(_numbers(batch, "signature"), urls)
+        self.duplicates.add(_numbers(batch, "signature"), urls)
         if self._ranks is not None:
             self.ranks.add(self._ranks.of(urls).rank)
 
 
 def levels_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """The level of each URL: what `urls.level` says, for a whole column."""
+    """Return the level of each URL, as `urls.level` does for one."""
     without_query = pc.replace_substring_regex(batch.column("url"), r"\?.*", "")
     slashes = _count(without_query, "/") - 2  # those of the scheme
     dots = _count(batch.column("host"), ".") - _count(batch.column("site"), ".")

@@ -1,4 +1,4 @@
-"""What were the hosts like? In one pass over the book of hosts, some thousands at a time."""
+"""Count hosts in one pass over the database of hosts, some thousands at a time."""
 
 import heapq
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ import numpy as np
 
 from tarrafa.agent.hosts import FORMAT
 from tarrafa.database import Database
-from tarrafa.report.spread import Spread
+from tarrafa.report.counters import Histogram
 
 _TOP = 20
-_ROWS = 20_000
+_BATCH_ROWS = 20_000
 STEPS = ("name", "connect", "first_byte", "total")
 _COLUMNS = ("name", "pages", "bytes", "failures", *(f"{step}_seconds" for step in STEPS))
-# In the order of the key, so that a later query goes on where the last one ended.
+# In the order of the key, so that each query continues where the last one ended.
 _QUERY = f"SELECT {', '.join(_COLUMNS)} FROM hosts WHERE name > ? ORDER BY name LIMIT ?"  # noqa: S608
 
 
@@ -31,42 +31,42 @@ class HostFacts:
 
     def __init__(self) -> None:
         self.count = 0
-        self.visited = 0  # that gave at least a page
-        self.pages = Spread()  # of each host
-        self.steps = {step: Spread() for step in STEPS}  # of the last page of each host; 0 where it was not needed
+        self.visited = 0  # with at least one page
+        self.pages = Histogram()  # per host
+        self.steps = {step: Histogram() for step in STEPS}  # of the last page of each host; 0 if not needed
         self._top: list[TopHost] = []
 
-    def read(self, path: Path, rows_limit: int = _ROWS) -> None:
-        """`rows_limit` is how many are in memory at a time."""
-        for rows in _portions(path, rows_limit):
+    def read(self, path: Path, batch_rows: int = _BATCH_ROWS) -> None:
+        """Read all hosts, `batch_rows` at a time."""
+        for rows in _batches(path, batch_rows):
             names, pages, sizes, failures, *steps = zip(*rows, strict=True)
             self.count += len(rows)
             self.visited += sum(count > 0 for count in pages)
             self.pages.add(np.array(pages))
-            for spread, seconds in zip(self.steps.values(), steps, strict=True):
-                spread.add(np.array(seconds, np.float64))
+            for histogram, seconds in zip(self.steps.values(), steps, strict=True):
+                histogram.add(np.array(seconds, np.float64))
             found = map(TopHost, names, pages, sizes, failures)
-            # Among equals the order is that of the names, so that it is the same each time.
+            # Ties are ordered by name, so the result is reproducible.
             self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
 
     @property
     def top(self) -> list[TopHost]:
         return [host for host in self._top if host.pages]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
             "count": self.count,
             "visited": self.visited,
-            "pages": self.pages.told(),
+            "pages": self.pages.as_json(),
             "rows": [host._asdict() for host in self.top],
         }
 
 
-def _portions(path: Path, rows_limit: int) -> Iterator[list[tuple[Any, ...]]]:
+def _batches(path: Path, batch_rows: int) -> Iterator[list[tuple[Any, ...]]]:
     book = Database(path, "", FORMAT, "restore it from a copy", is_durable=True)
     try:
         last = ""
-        while rows := book.rows(_QUERY, (last, rows_limit)):
+        while rows := book.rows(_QUERY, (last, batch_rows)):
             yield rows
             last = rows[-1][0]
     finally:
