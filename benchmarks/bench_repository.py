@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
-from tarrafa.lab.experiment import engine_choice
+from tarrafa.lab.engines import open_repository, parse_engines
 from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
@@ -86,7 +86,9 @@ def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: 
     keep_freed_memory()
     stream = UrlStream(SEED, shape_of(known, cycle_urls))
     base_bytes = rss_bytes()
-    contestants = [Contestant(name, folder / name, engine_choice.opened(name, folder / name, SEED)) for name in names]
+    contestants = [
+        Contestant(name, folder / name, open_repository(name, folder / name, veuniq_seed=SEED)) for name in names
+    ]
     try:
         while stream.expected_known < known:
             run_cycle(stream, contestants, base_bytes, counted=False)
@@ -194,7 +196,7 @@ def parsed() -> argparse.Namespace:
 
 
 def run(given: argparse.Namespace) -> None:
-    names = engine_choice.chosen(given.engines)
+    names = parse_engines(given.engines)
     if given.dir is not None and not given.dir.is_dir():
         raise InputError(f"{given.dir} is not a folder")
     with tempfile.TemporaryDirectory(prefix="tarrafa-bench-", dir=given.dir) as place:

@@ -89,14 +89,14 @@ def uniqueness(
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
+    from tarrafa.lab.engines import parse_engines
     from tarrafa.lab.experiment import papers, plots
-    from tarrafa.lab.experiment.engine_choice import chosen
     from tarrafa.lab.experiment.uniqueness import GrowthSettings, grow
     from tarrafa.memory import keep_freed_memory
 
     configured(context, {})
     keep_freed_memory()
-    names = chosen(engines)
+    names = parse_engines(engines)
     if out is not None:
         plots.check_installed()
     settings = GrowthSettings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)

@@ -49,15 +49,33 @@ ENGINES: dict[str, tuple[str, str]] = {
 }
 
 
-def open_repository(name: str, folder: Path) -> UniquenessEngine:
-    """Open the repository in a folder; create it if there is none."""
+def parse_engines(text: str) -> list[str]:
+    """Parse engine names separated by commas, without repetitions."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"name at least one engine; known are {', '.join(ENGINES)}")
+    for name in names:
+        _check_name(name)
+    return list(dict.fromkeys(names))
+
+
+def _check_name(name: str) -> None:
     if name not in ENGINES:
         near = get_close_matches(name, ENGINES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ENGINES)}"
         raise InputError(f"unknown engine {name!r}: {hint}")
+
+
+def open_repository(name: str, folder: Path, *, veuniq_seed: int | None = None) -> UniquenessEngine:
+    """Open the repository in a folder; create it if there is none.
+
+    VEUNIQ hashes hosts with `veuniq_seed`, so that its blocks can be those of a stream with the same seed.
+    """
+    _check_name(name)
     module, kind = ENGINES[name]
     try:
         engine = getattr(import_module(module), kind)
     except ModuleNotFoundError as error:
         raise InputError(f"{name} needs {error.name}: pip install 'tarrafa[engines]'") from None
-    return cast("UniquenessEngine", engine(folder))
+    options = {"seed": veuniq_seed} if name == "veuniq" and veuniq_seed is not None else {}
+    return cast("UniquenessEngine", engine(folder, **options))
