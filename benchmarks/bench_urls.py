@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tarrafa.urls import Base
+from tarrafa.urls import BaseUrl
 
 Page = tuple[str, list[str]]
 Links = Callable[[str, list[str]], list[str | None]]
@@ -80,7 +80,7 @@ def words(draw: random.Random, count: int) -> str:
 
 
 def tarrafa_links(base: str, hrefs: list[str]) -> list[str | None]:
-    link = Base(base).link
+    link = BaseUrl(base).link
     return [link(href) for href in hrefs]
 
 

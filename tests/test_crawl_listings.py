@@ -16,7 +16,7 @@ from tarrafa.agent import CrawlFolder
 from tarrafa.agent.batches import Batches
 from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.reading import Read, Reading
-from tarrafa.extract import Extract, Format, Listing, Options
+from tarrafa.extract import Extract, ExtractOptions, ListedUrls, PageFormat
 from tarrafa.keep import BEGINNING, StoredAt
 from tarrafa.records import Page
 from tarrafa.schedule import Bounds, Level, Scope
@@ -29,13 +29,13 @@ LISTED = st.lists(st.tuples(st.sampled_from(URLS), st.booleans()), min_size=1)
 
 
 def reading() -> Reading:
-    return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), Options(), 5_000_000)
+    return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), ExtractOptions(), 5_000_000)
 
 
-def gathered(listing: Listing, depth: int, is_judged_first: bool) -> Gathering:
+def gathered(listing: ListedUrls, depth: int, is_judged_first: bool) -> Gathering:
     found, reader = Gathering(), reading()
     page = Page(f"{A}/map.xml", 200, (), b"", at=5.0)
-    extract = Extract(page.url, Format.SITEMAP, listed=listing)
+    extract = Extract(page.url, PageFormat.SITEMAP, listed=listing)
     judged = asyncio.run(reader._judged(extract, depth)) if is_judged_first else None
     reader.offer(found, f"{A}/1", 0)
     reader.gather(found, Read(page, extract, 0, False, judged), StoredAt(BEGINNING, ""), depth, ())
@@ -69,7 +69,7 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
     folder: Path, entries: list[tuple[str, bool]], depth: int, slice_urls: int, part_urls: int
 ) -> None:
     urls, are_sitemaps = zip(*entries, strict=True)
-    listing = Listing(urls, are_sitemaps=are_sitemaps)
+    listing = ListedUrls(urls, are_sitemaps=are_sitemaps)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tarrafa.agent.reading._SLICE", slice_urls)
         patch.setattr("tarrafa.agent.batches._PART_URLS", part_urls)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.agent.batches import Batches
-from tarrafa.agent.beside import LARGE_BYTES
 from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.hosts import Checkpoint, Host, HostBook, Standing
 from tarrafa.agent.landing import Landed, Noted, portions
@@ -23,7 +22,7 @@ from tarrafa.agent.robots import Robots, Settled
 from tarrafa.agent.supply import Supply
 from tarrafa.agent.totals import Totals
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.extract import Extract, Format, LinkKind, Links, Options
+from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, LinkKind, PageFormat, PageLinks
 from tarrafa.keep import BEGINNING, Place, StoredAt
 from tarrafa.obey import RobotsStore, first_request, read_robots
 from tarrafa.obey.permission import _long_rules
@@ -205,7 +204,7 @@ def test_memory_of_hosts_forgets_only_what_is_in_the_book(tmp_path: Path) -> Non
 
 
 def reading() -> Reading:
-    return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), Options(), 5_000_000)
+    return Reading(Scope(lambda name: name != "b.example", Bounds(depth=3)), Level(), ExtractOptions(), 5_000_000)
 
 
 def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
@@ -274,7 +273,7 @@ def test_page_in_two_codings_is_opened_whole() -> None:
 
 def test_page_is_not_opened_beyond_a_bound_that_is_small() -> None:
     coded = Page(f"{A}/", 200, (("Content-Encoding", "gzip"),), gzip.compress(b"x" * LARGE_BYTES), at=5.0)
-    small = Reading(Scope(lambda _: True, Bounds()), Level(), Options(), 1_000)
+    small = Reading(Scope(lambda _: True, Bounds()), Level(), ExtractOptions(), 1_000)
     assert len(asyncio.run(small.opened(coded)).body) == 1_000
 
 
@@ -302,9 +301,9 @@ def test_robots_txt_says_the_same_whether_it_was_read_ahead_or_not(count: int, t
 
 def landed(links_count: int, body: bytes = b"") -> Landed:
     found = Page(f"{A}/", 200, (), body, at=5.0)
-    links = Links(("x",) * links_count, ("",) * links_count, ("",) * links_count, (LinkKind.A,) * links_count)
+    links = PageLinks(("x",) * links_count, ("",) * links_count, ("",) * links_count, (LinkKind.A,) * links_count)
     opened = Opened(found, body, len(body), truncated=False)
-    read = Read(found, Extract(found.url, Format.HTML, links=links), len(body), truncated=False)
+    read = Read(found, Extract(found.url, PageFormat.HTML, links=links), len(body), truncated=False)
     return Landed(Visit(A, found.url, "192.0.2.1"), Noted(0), opened, read)
 
 

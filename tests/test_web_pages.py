@@ -11,7 +11,7 @@ from tarrafa.lab.web.history import DAY_MS
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.vocabulary import TOPICS
 from tarrafa.records import Page
-from tarrafa.urls import Base, canonical, host_of
+from tarrafa.urls import BaseUrl, canonical, host_of
 from webs import Reader, body_of, charset_of, followed, get, hosts_of, pages_of, read_page
 
 
@@ -33,7 +33,7 @@ Sample = list[tuple[SyntheticHost, int, Page, Reader]]
 
 
 def targets(page: Page, reader: Reader) -> Iterator[str]:
-    base = Base(Base(page.url).link(reader.base) or page.url)
+    base = BaseUrl(BaseUrl(page.url).link(reader.base) or page.url)
     return (url for href, _ in reader.links if (url := base.link(href)))
 
 
@@ -173,7 +173,7 @@ def test_with_a_base_relative_links_still_lead_to_pages(web: SyntheticWeb) -> No
         assert reader.base
         for href, _ in reader.links:
             if not href.startswith(("/", "http", "HTTP")):
-                url = Base(reader.base).link(href)
+                url = BaseUrl(reader.base).link(href)
                 assert url
                 assert web.pages.find(host, url.removeprefix(host.origin)) is not None, href
                 followed += 1

@@ -23,7 +23,7 @@ from tarrafa.agent import (
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
-from tarrafa.extract import Options
+from tarrafa.extract import ExtractOptions
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import RobotsStore, product_token
@@ -147,8 +147,8 @@ def _order(configuration: Configuration) -> Order:
     return Fifo() if configuration.crawl.order == "fifo" else Level()
 
 
-def _options(configuration: Configuration) -> Options:
-    return Options(images=configuration.extract.images, robots_name=_token(configuration))
+def _options(configuration: Configuration) -> ExtractOptions:
+    return ExtractOptions(images=configuration.extract.images, robots_name=_token(configuration))
 
 
 def _token(configuration: Configuration) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tarrafa.agent.hosts import Host
 from tarrafa.agent.totals import Totals
-from tarrafa.extract import Links
+from tarrafa.extract import PageLinks
 from tarrafa.keep import DocumentRow, Place
 
 Found = dict[str, list[int]]
@@ -15,7 +15,7 @@ class Gathering:
     """Filled by the loop, page by page; taken as a whole by a checkpoint, after which nobody changes it."""
 
     documents: list[DocumentRow] = field(default_factory=list)
-    links: list[tuple[str, float, Links]] = field(default_factory=list)  # of each page: URL, time, links
+    links: list[tuple[str, float, PageLinks]] = field(default_factory=list)  # of each page: URL, time, links
     # URLs that are done with: URL, when, status, place in the archive.
     ended: list[tuple[str, float, int, int, int]] = field(default_factory=list)
     # URLs that were found: the lowest hint, links to it, and how many of these from other hosts.

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tarrafa.agent.beside import LARGE_BYTES
 from tarrafa.agent.feeding import Feeding
 from tarrafa.agent.hosts import Standing
 from tarrafa.agent.parts import Parts
 from tarrafa.agent.reading import Opened, Read
 from tarrafa.agent.together import Together
+from tarrafa.extract import LARGE_BYTES
 from tarrafa.keep import PackedPage, StoredAt
 from tarrafa.obey import retry_after_seconds
 from tarrafa.records import Failure, Headers, Page, header

@@ -5,10 +5,10 @@ from collections.abc import Generator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-from tarrafa.agent.beside import LARGE_BYTES, Beside, is_large
+from tarrafa.agent.beside import Beside
 from tarrafa.agent.gathering import Gathering
 from tarrafa.agent.outcomes import outcome_of
-from tarrafa.extract import Extract, Options, extract_all, extracting
+from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, extract, extract_all, is_expensive
 from tarrafa.fetch import decode
 from tarrafa.keep import DocumentRow, StoredAt
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, read_directives
@@ -31,7 +31,7 @@ class Opened(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        return is_large(self.body)
+        return is_expensive(self.body)
 
 
 class Read(NamedTuple):
@@ -45,7 +45,7 @@ class Read(NamedTuple):
 
 
 class Reading:
-    def __init__(self, scope: Scope, order: Order, options: Options, body_limit_bytes: int) -> None:
+    def __init__(self, scope: Scope, order: Order, options: ExtractOptions, body_limit_bytes: int) -> None:
         self._scope = scope
         self._order = order
         self._options = options
@@ -67,7 +67,11 @@ class Reading:
 
     def reading(self, opened: Sequence[Opened]) -> Generator[None, None, list[Read]]:
         """The same in steps, between which others may have their turn."""
-        return _reads(opened, (yield from extracting([each[:2] for each in opened], self._options)))
+        extracts: list[Extract] = []
+        for each in opened:
+            extracts.append(extract(each.page, each.body, self._options))
+            yield
+        return _reads(opened, extracts)
 
     async def read_beside(self, opened: Opened, depth: int) -> Read:
         """A large one, without keeping others waiting."""

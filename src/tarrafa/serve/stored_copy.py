@@ -13,7 +13,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tarrafa.extract import as_text, encoding_of
-from tarrafa.extract.tame import pieces
+from tarrafa.extract.sanitize import sanitize
 from tarrafa.fetch import decode
 from tarrafa.keep import StoredPage
 
@@ -69,7 +69,7 @@ def make_copy(stored: StoredPage, row: dict[str, Any], limit_bytes: int) -> Stor
 
 def make_harmless(text: str) -> str:
     """Return the page without anything that runs, loads or navigates. Images inlined as data: URLs stay."""
-    bounded = pieces(text.encode("utf-8", "replace"))
+    bounded = sanitize(text.encode("utf-8", "replace"))
     tree = LexborHTMLParser(bounded[0] if bounded else b"")
     for node in tree.css(_ACTIVE):
         node.decompose()
