@@ -218,7 +218,7 @@ def test_second_crawl_of_a_folder_is_refused_and_status_tells(tmp_path: Path) ->
             os.kill(process.pid, signal.SIGKILL)
             process.communicate()
         status = run("status", "--dir", str(tmp_path / "crawl"))
-        assert "goes on with it" in status.stdout
+        assert "Killed; everything up to the last checkpoint is saved" in status.stdout
 
 
 def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: Path) -> None:
@@ -234,10 +234,10 @@ def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: P
                 shown += data
         os.close(ours)
         out = process.communicate()[0]
-    for word in (b"outcomes", b"in flight", b"set aside", b"memory, disk", b"Ctrl-C stops"):
+    for word in (b"outcomes", b"in flight", b"suspended", b"memory, disk", b"Press Ctrl-C"):
         assert word in shown
     assert "60 pages" in out
-    assert "the limit of pages is reached" in out
+    assert "Stopped: reached the limit of --pages" in out
 
 
 def test_elsewhere_a_line_is_told_now_and_then(web: ServedWeb, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from tarrafa.cli.run import app
+from tarrafa.cli.app import app
 from tarrafa.configuration import KEYS, SECTIONS, load
 from tarrafa.records import FailureKind
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.lab.experiment import papers, parameter_study, plots
 from tarrafa.lab.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5

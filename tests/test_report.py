@@ -14,7 +14,7 @@ from crawls import ServedWeb, crawled, documents, served
 from tarrafa.agent import CrawlFolder, Host, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.keep import DocumentRow, DocumentWriter, Place
 from tarrafa.report import html_page, make_report, sections_of
 from tarrafa.report.host_facts import HostFacts

@@ -68,7 +68,7 @@ def test_page_is_served_until_it_is_asked_to_end(tmp_path: Path, number: int) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lang", "fr"], '"fr" is not spoken here; --lang takes en or pt'),
+        (["--lang", "fr"], '"fr" is not supported; --lang takes en or pt'),
         (["--host", "no such host"], "is not an address of this machine"),
         (["--port", "70000"], "--port"),
     ],

@@ -1,40 +1,42 @@
-"""How a crawl is shown while it runs, and at its end."""
+"""How a crawl is shown: a live table or lines while it runs, and a summary at its end."""
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from tarrafa.agent import Ending, Progress
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration, rough_size
 
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.live import Live as RichLive
-
 _LINE_EVERY_SECONDS = 10.0
+_COST_MIN_PAGES = 1_000  # with fewer, most of the CPU time is that of the start
 
-_GO_ON = "the same command goes on with it"
+_CONTINUE = "Run the same command again to continue."
 _ENDINGS = {
-    Ending.DONE: "nothing is left that could be visited now",
-    Ending.PAGES: "the limit of pages is reached; a higher --pages goes on with it",
-    Ending.TIME: f"the time is over; {_GO_ON}",
-    Ending.STOPPED: f"stopped; {_GO_ON}",
-    Ending.KILLED: f"it was killed; {_GO_ON}",
+    Ending.RUNNING: "Running.",
+    Ending.DONE: "Done: no more URLs can be fetched now.",
+    Ending.PAGES: "Stopped: reached the limit of --pages. Run again with a higher --pages to continue.",
+    Ending.TIME: f"Stopped: reached the limit of --time. {_CONTINUE}",
+    Ending.STOPPED: f"Stopped on request. {_CONTINUE}",
+    Ending.KILLED: f"Killed; everything up to the last checkpoint is saved. {_CONTINUE}",
 }
 
 
-class Live:
-    """In a terminal a table that changes; elsewhere a line now and then. Both on standard error."""
+class ProgressView:
+    """A table that changes in a terminal, a line every few seconds elsewhere. Both on standard error."""
 
     def __init__(self, is_quiet: bool = False) -> None:
         self._shown_at = float("-inf")
         self._is_quiet = is_quiet
-        self._live = _rich_live() if sys.stderr.isatty() and not is_quiet else None
+        self._live = _live_table() if sys.stderr.isatty() and not is_quiet else None
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -55,13 +57,9 @@ class Live:
             typer.echo(line(progress), err=True)
 
 
-def _rich_live() -> "RichLive":
-    # Loaded where there is a terminal: a crawl without one starts the sooner.
-    from rich.console import Console
-    from rich.live import Live as RichLive
-
+def _live_table() -> Live:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    return RichLive(console=console, transient=True, auto_refresh=False)
+    return Live(console=console, transient=True, auto_refresh=False)
 
 
 def line(progress: Progress) -> str:
@@ -73,21 +71,17 @@ def line(progress: Progress) -> str:
     )
 
 
-def _table(progress: Progress) -> "Group":
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
+def _table(progress: Progress) -> Group:
     table = Table(box=None, show_header=False, pad_edge=False)
     left = "" if progress.left_seconds is None else f", {rough_duration(progress.left_seconds)} left"
-    rows: list[tuple[str, Any]] = [
+    rows = [
         ("pages", f"{progress.pages:,}   {progress.pages_per_second:.1f}/s{left}"),
         ("bytes", f"{rough_size(progress.bytes)}   {rough_size(progress.bytes_per_second)}/s"),
         ("URLs", f"{progress.known:,} known, {progress.fresh:,} fresh"),
         (
             "hosts",
-            f"{progress.hosts:,} met, {progress.ready:,} ready, {progress.waiting:,} waiting, "
-            f"{progress.in_flight:,} in flight, {progress.set_aside:,} set aside, {progress.given_up:,} given up",
+            f"{progress.hosts:,} found, {progress.ready:,} ready, {progress.waiting:,} waiting, "
+            f"{progress.in_flight:,} in flight, {progress.set_aside:,} suspended, {progress.given_up:,} given up",
         ),
         ("outcomes", _counted(progress.outcomes)),
         ("refused", _counted(progress.refusals)),
@@ -95,8 +89,8 @@ def _table(progress: Progress) -> "Group":
         ("time", f"{rough_duration(progress.seconds)}, {progress.cpu_seconds:.0f} s of CPU"),
     ]
     for name, value in rows:
-        table.add_row(name, printable(str(value)))
-    return Group(table, Text("Ctrl-C stops; the same command goes on.", style="dim"))
+        table.add_row(name, printable(value))
+    return Group(table, Text("Press Ctrl-C to stop; the same command continues the crawl.", style="dim"))
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -108,7 +102,7 @@ def _number(count: int, what: str) -> str:
 
 
 def summary(progress: Progress, directory: Path | None) -> str:
-    """What is told at the end, and later by `tarrafa status`."""
+    """Return the report at the end of a crawl, which `tarrafa status` shows later."""
     lines = [
         f"{_number(progress.pages, 'pages')} ({rough_size(progress.bytes)}) of {_number(progress.hosts, 'hosts')}, "
         f"{_number(progress.known, 'URLs')} known, {progress.fresh:,} of them not visited",
@@ -117,18 +111,26 @@ def summary(progress: Progress, directory: Path | None) -> str:
         f"not followed: {_counted(progress.refusals)}",
     ]
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
-    for standing, reasons in progress.standings.items():
-        lines.append(f"hosts {standing}: {_counted(reasons)}")
+    lines += [f"hosts {status}: {_counted(reasons)}" for status, reasons in progress.standings.items()]
     if "private" in progress.standings.get("given up", {}):
-        lines.append("hosts in private networks are not visited; if they are your own, give --allow-private")
-    ending = _ENDINGS.get(progress.ending, "running")
-    size = rough_size(progress.disk_bytes)
-    where = f"all is in {directory} ({size})" if directory else f"{size} on disk, not kept; give --dir to look at it"
-    return "\n".join([*lines, f"{ending}; {where}"])
+        lines.append("Hosts in private networks were not visited. If they are your own, give --allow-private.")
+    return "\n".join([*lines, f"{_ENDINGS[progress.ending]}{_suspended(progress)} {_place(progress, directory)}"])
 
 
 def _cost(progress: Progress) -> str:
-    """Not of a few pages: most of that is the start."""
-    if progress.run_pages < 1_000:
+    if progress.run_pages < _COST_MIN_PAGES:
         return ""
     return f", {1000 * progress.cpu_seconds / progress.run_pages:.2f} s of CPU per 1,000 pages"
+
+
+def _suspended(progress: Progress) -> str:
+    """Return a sentence on the suspended hosts, which keep a finished crawl from being complete."""
+    count = sum(progress.standings.get("set aside", {}).values())
+    if progress.ending is not Ending.DONE or not count:
+        return ""
+    return f" {_number(count, 'hosts')} suspended; run the same command later to visit them."
+
+
+def _place(progress: Progress, directory: Path | None) -> str:
+    size = rough_size(progress.disk_bytes)
+    return f"Data is in {directory}/ ({size})." if directory else f"Data ({size}) was not kept; give --dir to keep it."

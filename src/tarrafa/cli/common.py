@@ -1,46 +1,42 @@
-"""What commands share: the global flags, options that set configuration keys, and how output looks."""
+"""What commands share: global flags, options that set configuration keys, opening a crawl, and output."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
+from rich.console import Console
 
 from tarrafa import logs
+from tarrafa.agent import CrawlFolder
 from tarrafa.configuration import KEYS, Configuration, Key, load
 from tarrafa.configuration.value_types import BooleanType, DurationType, SizeType
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tarrafa.agent import CrawlFolder
-
-# What the help shows as the value of an option that takes none; typer's own choice is "<bool>".
+# The metavar of an option without a value; typer would show "<bool>".
 NO_VALUE = ""
 
-# Wide enough that a row of a table stays on one line in a file or a pipe.
-_PIPE_WIDTH = 200
+_PIPE_WIDTH = 200  # keeps a row of a table on one line in a file or a pipe
 
 
-class Shared(NamedTuple):
-    """The global flags; every command's context holds them."""
+class GlobalFlags(NamedTuple):
+    """The global flags, held by the context of every command."""
 
     file: Path | None
     flags: Mapping[str, object]
 
 
 def option(path: str) -> Any:
-    """The command-line option that sets a configuration key; name, help and default are the key's own.
+    """Return the option that sets a configuration key, with the name, help and default of the key.
 
-    A parameter with it is `None` when not given, and goes into `configured`:
+    Its parameter is `None` if not given, and is passed to `configured`:
 
         def command(context: typer.Context, timeout: Annotated[str | None, option("fetch.timeout")] = None) -> None:
             configuration = configured(context, {"fetch.timeout": timeout})
     """
     key = KEYS[path]
     names = f"{key.flag}/--no-{key.flag.removeprefix('--')}" if isinstance(key.type, BooleanType) else key.flag
-    text = f"{key.help} (default {key.type.write(key.default).strip(chr(34))})"
+    text = f"{key.help} (default: {key.type.write(key.default).strip(chr(34))})"
     return typer.Option(names, help=text, metavar=_metavar(key), show_default=False)
 
 
@@ -57,26 +53,24 @@ def _metavar(key: Key) -> str:
 
 
 def switch(name: str, text: str) -> Any:
-    """An option of the command alone, on or off, that is no configuration key."""
+    """Return an on/off option that is not a configuration key."""
     return typer.Option(name, help=text, metavar=NO_VALUE)
 
 
 def configured(context: typer.Context, flags: Mapping[str, object], own: Path | None = None) -> Configuration:
-    """The effective configuration: defaults, then the file, then these flags and the global ones. Starts the log.
+    """Return the effective configuration, from defaults, file, these flags and the global ones. Starts the log.
 
-    The file is that of `--config`, else `own` if it is given, else the usual one.
+    The file is that of `--config`, else `own` if given, else `tarrafa.toml` in the current folder.
     """
     shared = context.obj
-    assert isinstance(shared, Shared)
+    assert isinstance(shared, GlobalFlags)
     configuration = load(shared.file or own, {**shared.flags, **flags})
     logs.start(configuration.log.level, configuration.log.format)
     return configuration
 
 
-def crawl_of(context: typer.Context, directory: Path) -> "tuple[CrawlFolder, Configuration]":
-    """A crawl that is there, and the configuration that it was made with."""
-    from tarrafa.agent import CrawlFolder  # it brings much with it that other commands do without
-
+def open_crawl(context: typer.Context, directory: Path) -> tuple[CrawlFolder, Configuration]:
+    """Return an existing crawl and its configuration."""
     folder = CrawlFolder(directory)
     configuration = configured(context, {}, folder.configuration if folder.configuration.is_file() else None)
     folder.require()
@@ -84,17 +78,15 @@ def crawl_of(context: typer.Context, directory: Path) -> "tuple[CrawlFolder, Con
 
 
 def examples(lines: Sequence[tuple[str, str]]) -> str:
-    """The end of a command's help: what to type, and what it does. An empty line keeps typer from joining lines.
+    """Return the epilog of a command's help. Empty lines keep typer from joining the examples.
 
-    No line may hold a square bracket, which would be taken for markup.
+    No example may hold a square bracket, which is markup.
     """
     return "\n\n".join(["Examples:", *(f"[bold]{command}[/bold]  {text}" for command, text in lines)])
 
 
-def console() -> "Console":
-    """For tables: plain text only, so that nothing from outside is taken for markup."""
-    from rich.console import Console  # not every command shows a table, and a crawl's start does not wait for this
-
+def console() -> Console:
+    """Return a console without markup, so that text from outside cannot be taken for it."""
     plain = Console(markup=False, highlight=False, emoji=False)
     return plain if plain.is_terminal else Console(markup=False, highlight=False, emoji=False, width=_PIPE_WIDTH)
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, its global flags, and what becomes of errors."""
+"""The command line as a whole: its commands, its global flags, and how errors become exit codes."""
 
 import os
 import sys
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tarrafa import __version__
-from tarrafa.cli.frame import Shared, examples, option, switch
+from tarrafa.cli.common import GlobalFlags, examples, option, switch
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
 
-# In the order of the help. Each is a module of that name beside this one.
+# In the order of the help. Each is a module of this package.
 COMMANDS = (
     "crawl",
     "status",
@@ -31,24 +31,24 @@ COMMANDS = (
     "web",
     "config",
 )
-# Commands that belong together, `tarrafa GROUP COMMAND`, and what the help says of them.
+# Groups of commands, `tarrafa GROUP COMMAND`, and their help.
 GROUPS = {
-    "export": "Write what a crawl has kept into one file that others read.",
-    "repository": "Show what is known of the URLs of a crawl.",
-    "experiment": "Compute or measure again what the papers claim.",
+    "export": "Write the data of a crawl to one file in a common format.",
+    "repository": "Show and check the known URLs of a crawl.",
+    "experiment": "Reproduce figures of the papers.",
 }
 
 EXAMPLES = [
-    ("tarrafa demo", "what works, shown in a minute on a made-up web"),
-    ("tarrafa web", "a made-up web to try things on"),
-    ("tarrafa config", "every setting, its value, and where it came from"),
-    ("tarrafa fetch https://example.org/", "one page"),
-    ("tarrafa --log-level info fetch …", "global flags may stand before or after the command"),
+    ("tarrafa demo", "crawl and search a synthetic web, in a minute"),
+    ("tarrafa web", "serve a synthetic web to try things on"),
+    ("tarrafa config", "show every setting, its value and its origin"),
+    ("tarrafa fetch https://example.org/", "fetch one page"),
+    ("tarrafa --log-level info fetch …", "global flags may precede or follow the command"),
 ]
 
 INTERRUPTED = 130
 
-# Whichever click typer brings, its own or the package: a BadParameter is a UsageError is a ClickException.
+# Typer may bring its own copy of click; a BadParameter is a UsageError, which is a ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 
 _GLOBAL_WITH_VALUE = frozenset({"--config", "--log-level", "--log-format"})
@@ -59,15 +59,17 @@ def tarrafa(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="the configuration (default tarrafa.toml in this folder, if it is there)"),
+        typer.Option(
+            metavar="FILE", help="configuration file (default: tarrafa.toml in the current folder, if it exists)"
+        ),
     ] = None,
     log_level: Annotated[str | None, option("log.level")] = None,
     log_format: Annotated[str | None, option("log.format")] = None,
-    debug: Annotated[bool, switch("--debug", "show where an error came from")] = False,  # noqa: ARG001 - see `run`
-    version: Annotated[bool, switch("--version", "show the version and end")] = False,
+    debug: Annotated[bool, switch("--debug", "show the traceback of an error")] = False,  # noqa: ARG001 - see `run`
+    version: Annotated[bool, switch("--version", "show the version and exit")] = False,
 ) -> None:
     """A polite web crawler and search engine that does not slow down as it grows."""
-    context.obj = Shared(config, {"log.level": log_level, "log.format": log_format})
+    context.obj = GlobalFlags(config, {"log.level": log_level, "log.format": log_format})
     if version:
         typer.echo(f"tarrafa {__version__}")
         raise typer.Exit
@@ -76,20 +78,20 @@ def tarrafa(
 
 
 def app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
-    """The command line with these commands. Only their modules are loaded: most need little of what others do."""
-    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    made.callback(invoke_without_command=True, epilog=examples(EXAMPLES))(tarrafa)
+    """Return the command line with these commands. Only their modules are imported, since some are slow to import."""
+    application = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    application.callback(invoke_without_command=True, epilog=examples(EXAMPLES))(tarrafa)
     for name in names:
         module = import_module(f"tarrafa.cli.{name}")
         if name in GROUPS:
-            made.add_typer(_group(name, module), name=name)
+            application.add_typer(_group(name, module), name=name)
         else:
-            made.command(name, epilog=examples(module.EXAMPLES))(module.command)
-    return made
+            application.command(name, epilog=examples(module.EXAMPLES))(module.command)
+    return application
 
 
 def _group(name: str, module: Any) -> typer.Typer:
-    """Without a command it shows its help."""
+    """Return a group of commands; without a command it shows its help."""
     group = typer.Typer(rich_markup_mode="rich")
 
     @group.callback(invoke_without_command=True, help=GROUPS[name], epilog=examples(module.EXAMPLES))
@@ -103,10 +105,16 @@ def _group(name: str, module: Any) -> typer.Typer:
     return group
 
 
+def main() -> NoReturn:
+    # numpy's OpenBLAS starts a thread with its own buffers for each processor, and nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(run(sys.argv[1:]))
+
+
 def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; the exit code."""
+    """Run a command and return its exit code."""
     try:
-        front, rest = _hoisted(arguments)
+        front, rest = _split_global_flags(arguments)
         is_known = rest[:1] != [] and rest[0] in (*COMMANDS, *GROUPS)
         command = typer.main.get_command(app(rest[:1]) if is_known else app())
         code = command.main(front + rest, prog_name="tarrafa", standalone_mode=False)
@@ -124,14 +132,14 @@ def run(arguments: Sequence[str]) -> int:
     except TarrafaError as error:
         _tell(str(error), "--debug" in arguments)
         return error.exit_code
-    except Exception as error:  # noqa: BLE001 - whatever it is, a user is owed one line, not a page of ours
-        _tell(f"an error of our own: {error!r}; run again with --debug and report it", "--debug" in arguments)
+    except Exception as error:  # noqa: BLE001 - users get one line, not a traceback
+        _tell(f"internal error: {error!r}; run again with --debug and report it", "--debug" in arguments)
         return 1
     return code if isinstance(code, int) else 0
 
 
-def _hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Global flags go to the front, where typer wants them: `tarrafa fetch URL --debug` is what people type."""
+def _split_global_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split off the global flags, which typer expects before the command and users often type after it."""
     front: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments)
@@ -168,7 +176,7 @@ def _tell(message: str, debug: bool) -> None:
 
 
 def _close_output() -> int:
-    """Nobody reads standard output any more, or it is full: what is still in its buffer must not raise at exit."""
+    """Redirect standard output, whose pipe is closed or disk full, to null, so that the flush at exit cannot raise."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
