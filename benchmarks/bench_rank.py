@@ -176,7 +176,7 @@ def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
     cost = measured(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)
     found = {
-        "links": sum(taken.links for taken in ranks.taken.values()),
+        "links": sum(taken.links for taken in ranks.agent_rows.values()),
         "urls": ranks.counts.urls,
         "iterations": ranks.counts.iterations,
         "wall_seconds": round(cost.wall_seconds, 2),

@@ -214,7 +214,7 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
         second.commit()
         CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
-    assert set(ranks.taken) == {"00", "01"}
+    assert set(ranks.agent_rows) == {"00", "01"}
     assert of(ranks, C).links_outside.tolist() == [2]
 
 

@@ -59,7 +59,7 @@ def command(
 
 
 def _facts(ranks: Ranks) -> dict[str, Any]:
-    taken = {agent: each._asdict() for agent, each in ranks.taken.items()}
+    taken = {agent: each._asdict() for agent, each in ranks.agent_rows.items()}
     return {"generation": ranks.generation, **ranks.counts._asdict(), "agents": taken}
 
 

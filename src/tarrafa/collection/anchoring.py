@@ -33,7 +33,7 @@ class Last(NamedTuple):
 
 def name_of(ranks: Ranks) -> str:
     """Other ranks have another name, also when their folder was removed and they are counted from one again."""
-    made_of = json.dumps([ranks.taken, ranks.settings, ranks.counts], sort_keys=True)
+    made_of = json.dumps([ranks.agent_rows, ranks.settings, ranks.counts], sort_keys=True)
     return f"{ranks.generation}-{fingerprint(made_of):016x}"
 
 

@@ -100,7 +100,7 @@ def is_behind(root: Path, settings: RankSettings = _DEFAULT_SETTINGS) -> bool:
 def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSettings) -> bool:
     if ranks is None or ranks.settings != asdict(settings):
         return True
-    return {agent: taken[1:] for agent, taken in ranks.taken.items()} != {
+    return {agent: taken[1:] for agent, taken in ranks.agent_rows.items()} != {
         agent: taken[1:] for agent, taken in now.items()
     }
 
@@ -216,7 +216,7 @@ def best_hosts(root: Path, ranks: Ranks, count: int) -> list[Best]:
 def _named(root: Path, ranks: Ranks, wanted: U64, column: str) -> dict[int, str]:
     """The texts of fingerprints, from the documents of which the ranks are made; ends when all are found."""
     found: dict[int, str] = {}
-    for agent, taken in ranks.taken.items():
+    for agent, taken in ranks.agent_rows.items():
         folder = CrawlPaths(root, agent).documents
         for batch in read_rows_from(folder, DOCUMENTS, taken.checkpoint, [column], 0):
             texts = batch.column(0)

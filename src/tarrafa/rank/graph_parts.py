@@ -1,13 +1,13 @@
-"""GraphParts on disk: what was read of a crawl's rows, so that it need not be read again.
+"""Parts of the graph on disk: rows of a crawl reduced to numbers, so that no row is read twice.
 
-A part is named by the agent whose rows it holds, by their kind, by the first row and the one behind the last, and by
-the checkpoint up to which the agent's rows were known: `00-links-000000000000-000001000000-00000012.npz`.
+The name of a part has the agent of its rows, their kind, the first row, the row after the last, and the checkpoint at
+which they were read: `00-links-000000000000-000001000000-00000012.npz`.
 
-1. The parts of an agent and kind follow one another from row 0 without a gap; what does not is rubbish.
-2. A part is whole or not there. Whenever a join is killed, every row counts once: a part within another does not count.
-3. There are few parts: neighbours of like size are joined up to a bound.
+1. The parts of an agent and kind follow one another from row 0 without a gap. Others are garbage and are removed.
+2. A part is complete or not there. Every row counts once, also if a merge is killed: a part within another is garbage.
+3. There are few parts: neighbours of similar size are merged, up to a limit.
 
-Rows of a crawl are counted in the order of writing, which joining its segments does not change.
+Rows of a crawl are numbered in the order of writing; merging the crawl's segments does not change that.
 """
 
 import re
@@ -24,22 +24,26 @@ from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.reducing import DocumentPart, DocumentRows, LinkPart, LinkRows
 
-# Other columns need another folder: what is not understood is read anew.
+# A version with other columns uses another folder, and reads everything again.
 FOLDER = "parts-1"
 PART_ROWS = 1_000_000
 _NAME = re.compile(r"(.+)-(documents|links)-([0-9]{12,})-([0-9]{12,})-([0-9]{8,})\.npz")
 
 
 class RowKind(StrEnum):
+    """Where rows come from."""
+
     DOCUMENTS = "documents"
     LINKS = "links"
 
 
-class Part(NamedTuple):
+class GraphPart(NamedTuple):
+    """What the name of a part says."""
+
     agent: str
     kind: RowKind
-    first: int
-    end: int
+    first: int  # number of the first row
+    end: int  # number of the row after the last
     checkpoint: int
     path: Path
 
@@ -53,59 +57,60 @@ class GraphParts:
             self._folder.mkdir(parents=True, exist_ok=True)
             remove_unfinished(self._folder)
             listed = self._listed()
-            self._parts = _following(listed)
+            self._parts = _contiguous(listed)
             for part in set(listed).difference(self._parts):
                 part.path.unlink()
 
-    def _listed(self) -> list[Part]:
+    def _listed(self) -> list[GraphPart]:
         matches = ((_NAME.fullmatch(path.name), path) for path in self._folder.iterdir())
         return [
-            Part(match[1], RowKind(match[2]), int(match[3]), int(match[4]), int(match[5]), path)
+            GraphPart(match[1], RowKind(match[2]), int(match[3]), int(match[4]), int(match[5]), path)
             for match, path in matches
             if match
         ]
 
-    def _of(self, agent: str, kind: RowKind) -> list[Part]:
+    def _of(self, agent: str, kind: RowKind) -> list[GraphPart]:
         return [part for part in self._parts if (part.agent, part.kind) == (agent, kind)]
 
     def rows(self, agent: str, kind: RowKind) -> int:
-        """How many rows were taken so far: the number of the one that comes next."""
+        """Return how many rows were read so far; the next row has that number."""
         return max((part.end for part in self._of(agent, kind)), default=0)
 
     def checkpoint(self, agent: str) -> int:
+        """Return the checkpoint up to which rows of an agent were read."""
         return max((part.checkpoint for part in self._parts if part.agent == agent), default=0)
 
     def agents(self) -> set[str]:
         return {part.agent for part in self._parts}
 
     def forget(self, agent: str) -> None:
-        """All of an agent: its rows are not those that were taken, because an older copy of it was restored."""
+        """Remove all parts of an agent, whose rows are read again."""
         with map_disk_errors(self._folder):
-            # The last ones first: what a kill leaves still follows from row 0.
+            # From the end: after a kill, the remaining parts still follow from row 0.
             for part in sorted(self._parts, key=lambda each: -each.first):
                 if part.agent == agent:
                     part.path.unlink()
                     self._parts.remove(part)
 
     def add(self, agent: str, kind: RowKind, rows: int, checkpoint: int, part: DocumentPart | LinkPart) -> None:
-        """The next `rows` rows. Durable when it returns."""
+        """Add the next `rows` rows, and merge parts; durable when it returns."""
         first = self.rows(agent, kind)
-        self._parts.append(self._written(Part(agent, kind, first, first + rows, checkpoint, self._folder), part))
-        while len(last := self._of(agent, kind)[-2:]) == 2 and _are_alike(*last):
-            self._join(*last)
+        self._parts.append(self._write(GraphPart(agent, kind, first, first + rows, checkpoint, self._folder), part))
+        while len(last := self._of(agent, kind)[-2:]) == 2 and _are_similar(*last):
+            self._merge(*last)
 
-    def _join(self, older: Part, newer: Part) -> None:
+    def _merge(self, older: GraphPart, newer: GraphPart) -> None:
         gathered: DocumentRows | LinkRows = (
             DocumentRows() if older.kind is RowKind.DOCUMENTS else LinkRows(lambda _: False)
         )
         for part in (older, newer):
             gathered.add_part(self._read(part))  # type: ignore[arg-type]
-        self._parts.append(self._written(newer._replace(first=older.first), gathered.part()))
+        self._parts.append(self._write(newer._replace(first=older.first), gathered.part()))
         for part in (newer, older):
             part.path.unlink()
             self._parts.remove(part)
 
-    def _written(self, part: Part, content: DocumentPart | LinkPart) -> Part:
+    def _write(self, part: GraphPart, content: DocumentPart | LinkPart) -> GraphPart:
         name = f"{part.agent}-{part.kind}-{part.first:012d}-{part.end:012d}-{part.checkpoint:08d}.npz"
         with map_disk_errors(self._folder), atomic_file(self._folder / name) as file:
             np.savez(file, allow_pickle=False, **content._asdict())
@@ -114,51 +119,51 @@ class GraphParts:
     def documents(self) -> Iterator[DocumentPart]:
         for part in self._parts:
             if part.kind is RowKind.DOCUMENTS:
-                yield DocumentPart(*_arrays(part.path, DocumentPart._fields))
+                yield DocumentPart(*_read_arrays(part.path, DocumentPart._fields))
 
     def links(self) -> Iterator[LinkPart]:
         for part in self._parts:
             if part.kind is RowKind.LINKS:
-                yield LinkPart(*_arrays(part.path, LinkPart._fields))
+                yield LinkPart(*_read_arrays(part.path, LinkPart._fields))
 
     def rows_in(self, kind: RowKind) -> int:
-        """How many rows all parts of that kind were made of; those that do not count are left out of the parts."""
+        """Return how many rows all parts of a kind were made of; parts leave out rows that do not count."""
         return sum(part.end - part.first for part in self._parts if part.kind is kind)
 
     def columns(self, kind: RowKind, *names: str) -> Iterator[list[NDArray[Any]]]:
-        """Some columns only, of every part of that kind."""
+        """Read some columns of every part of a kind."""
         for part in self._parts:
             if part.kind is kind:
-                yield _arrays(part.path, names)
+                yield _read_arrays(part.path, names)
 
-    def _read(self, part: Part) -> DocumentPart | LinkPart:
+    def _read(self, part: GraphPart) -> DocumentPart | LinkPart:
         if part.kind is RowKind.DOCUMENTS:
-            return DocumentPart(*_arrays(part.path, DocumentPart._fields))
-        return LinkPart(*_arrays(part.path, LinkPart._fields))
+            return DocumentPart(*_read_arrays(part.path, DocumentPart._fields))
+        return LinkPart(*_read_arrays(part.path, LinkPart._fields))
 
 
-def _following(parts: list[Part]) -> list[Part]:
-    """Those that follow one another, of each agent and kind; the widest of those that begin together."""
-    found: list[Part] = []
+def _contiguous(parts: list[GraphPart]) -> list[GraphPart]:
+    """Return the parts that follow one another; of those with the same first row, the longest."""
+    found: list[GraphPart] = []
     ends: dict[tuple[str, RowKind], int] = {}
     for part in sorted(parts, key=lambda each: (each.agent, each.kind, each.first, -each.end)):
-        whose = (part.agent, part.kind)
-        if part.first == ends.get(whose, 0):
-            ends[whose] = part.end
+        key = (part.agent, part.kind)
+        if part.first == ends.get(key, 0):
+            ends[key] = part.end
             found.append(part)
     return found
 
 
-def _are_alike(older: Part, newer: Part) -> bool:
-    """So a row is joined rarely, and the last part stays small enough to be joined fast."""
+def _are_similar(older: GraphPart, newer: GraphPart) -> bool:
+    """Return True if two parts should be merged. The rule merges a row rarely, and keeps the last part small."""
     older_rows, newer_rows = older.end - older.first, newer.end - newer.first
     return older_rows <= 2 * newer_rows and older_rows + newer_rows <= PART_ROWS
 
 
-def _arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
+def _read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
     try:
-        # A zip file knows the sum of each of its members, and reading one checks it.
+        # Reading a member of a zip file checks its checksum.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return [stored[name] for name in names]
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        raise DamagedError(f"{path} is damaged ({error}); remove it, and what it holds is read again") from error
+        raise DamagedError(f"{path} is damaged ({error}); remove it, and its rows are read again") from error
