@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
-from tarrafa.rank.columns import F32, I64, U32, U64, Marks
+from tarrafa.rank.columns import F32, I64, U32, U64, Marks, find_rows
 from tarrafa.rank.pipeline import GenerationColumns, RankCounts, RankSettings
 
 FORMAT = 2
@@ -86,14 +86,14 @@ class Ranks:
 
     def of(self, fingerprints: U64) -> RankColumns:
         """Return the ranks and link counts of URLs."""
-        rows, is_known = self._rows(fingerprints)
+        rows, is_known = find_rows(self._columns.urls, fingerprints)
         columns = self._columns
         values = (columns.rank, columns.host_rank, columns.links_in, columns.links_outside)
         return RankColumns(*(_pick(column, rows, is_known) for column in values))
 
     def anchors(self, fingerprints: U64) -> list[list[tuple[str, int]]]:
         """Return the texts of links to each URL, with the number of hosts that use them, best first."""
-        rows, is_known = self._rows(fingerprints)
+        rows, is_known = find_rows(self._columns.urls, fingerprints)
         return [
             self._anchors(int(self._columns.nodes[row])) if known else []
             for row, known in zip(rows.tolist(), is_known.tolist(), strict=True)
@@ -124,13 +124,6 @@ class Ranks:
         order = visited[np.lexsort((hosts[visited], -ranks[visited]))[:count]]
         rows = zip(hosts[order].tolist(), ranks[order].tolist(), pages[order].tolist(), strict=True)
         return [BestHost(*row) for row in rows]
-
-    def _rows(self, fingerprints: U64) -> tuple[I64, Marks]:
-        urls = self._columns.urls
-        if not len(urls):
-            return np.zeros(len(fingerprints), np.int64), np.zeros(len(fingerprints), np.bool_)
-        rows = np.minimum(np.searchsorted(urls, fingerprints), len(urls) - 1)
-        return rows, urls[rows] == fingerprints
 
 
 def _pick(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:

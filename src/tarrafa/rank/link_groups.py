@@ -19,6 +19,7 @@ from tarrafa.rank.columns import (
     U64,
     Marks,
     distinct,
+    find_rows,
     joined,
     packed,
     runs,
@@ -111,7 +112,8 @@ def _is_specific(groups: LinkGroups, targets_max: int) -> Marks:
     later = ordered[targets_max:]
     vague = np.unique(later[later == ordered[: len(later)]])
     del ordered, later
-    return ~np.isin(uses, vague)
+    _, is_vague = find_rows(vague, uses)
+    return ~is_vague
 
 
 def _best_first(targets: U32, votes: I64, texts_max: int) -> I64:

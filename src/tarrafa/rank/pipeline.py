@@ -8,7 +8,19 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from tarrafa.rank.columns import F32, F64, I64, U32, U64, fingerprints_of, renumbering, rows_of_runs, runs, used_numbers
+from tarrafa.rank.columns import (
+    F32,
+    F64,
+    I64,
+    U32,
+    U64,
+    find_rows,
+    fingerprints_of,
+    renumbering,
+    rows_of_runs,
+    runs,
+    used_numbers,
+)
 from tarrafa.rank.graph import Graph, LinkColumns, Nodes, merge_nodes, read_graph
 from tarrafa.rank.graph_parts import GraphParts, RowKind
 from tarrafa.rank.link_groups import Anchors, LinkGroups, count_anchors, weigh_links
@@ -163,10 +175,8 @@ def _count_links(linked: _NodeLinks) -> _LinkCounts:
 
 
 def _anchors(graph: Graph, groups: LinkGroups, nodes_count: int, settings: RankSettings) -> Anchors:
-    empty = fingerprints_of([""])[0]
-    place = int(np.searchsorted(graph.text_hashes, empty))
-    has_empty = place < len(graph.text_hashes) and graph.text_hashes[place] == empty
-    no_text = place if has_empty else -1
+    rows, is_known = find_rows(graph.text_hashes, fingerprints_of([""]))
+    no_text = int(rows[0]) if is_known[0] else -1
     return count_anchors(groups, no_text, nodes_count, settings.anchors_max, settings.anchor_targets_max)
 
 
