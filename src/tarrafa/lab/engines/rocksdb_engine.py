@@ -25,7 +25,7 @@ class RocksdbRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _RocksdbStore, StoreTraits("runs", _RocksdbError, _is_damage))
 
-    def rest(self) -> None:
+    def wait_for_merges(self) -> None:
         """Wait until no merge runs in the background, so that its cost is measured with its cause."""
         runs = self._folder.store
         assert isinstance(runs, _RocksdbStore)

@@ -1,10 +1,10 @@
-"""How long does a crawl's loop keep everybody waiting, at most, while a long sitemap or pages made to take long come?
+"""Measure how long a crawl blocks its event loop, with a long sitemap and with pages that are slow to parse.
 
-A host on loopback, served by a process of its own, announces a sitemap and has some pages. The crawl takes them in, and
-a clock beside it on the same loop wants to be woken each millisecond. Printed is by how much it was woken too late, the
-worst times first: of a crawl with a sitemap of one URL and small pages, which is what the crawl and the machine cost by
-themselves; with a long sitemap; and with pages that are dear to parse, some just below the bound from which on pages
-are read in another process and some above it, or large. One host has one page in flight at a time.
+A host on loopback, served by its own process, announces a sitemap and has some pages. A clock on the crawl's event loop
+asks to be woken each millisecond; its delays are reported, the worst first. There are three crawls: with a sitemap of
+one URL and small pages, which shows the delay of the crawl and the machine themselves; with a long sitemap; and with
+pages that are slow to parse, some just below the size from which pages are extracted in another process and some above
+it. A host has one page in flight at a time.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def served(folder: Path, urls_count: int, bodies: Sequence[str]) -> Iterator[str
             server.terminate()
 
 
-def dear_bodies() -> list[str]:
+def slow_bodies() -> list[str]:
     names = [first + second for first in string.ascii_lowercase for second in string.ascii_lowercase]
     tag = f"<p {' '.join(names[:99])}>"
     attributes = [tag * (size_bytes // len(tag)) for size_bytes in (49_000, 199_000)]
@@ -108,7 +108,7 @@ def measured(kind: str, urls_count: int, bodies: Sequence[str]) -> dict[str, Any
 
 
 def worst(runs: Sequence[dict[str, Any]], kind: str) -> float:
-    """The median of the times that a kind of crawl was measured."""
+    """Return the median over the crawls of a kind."""
     return float(statistics.median(run["late_milliseconds"][0] for run in runs if run["kind"] == kind))
 
 
@@ -124,14 +124,16 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--urls", type=int, default=URLS_COUNT, metavar="N", help="of the sitemap (default 50,000)")
-    parser.add_argument("--times", type=int, default=3, metavar="N", help="each is crawled so often (default 3)")
+    parser.add_argument(
+        "--urls", type=int, default=URLS_COUNT, metavar="N", help="URLs in the sitemap (default 50,000)"
+    )
+    parser.add_argument("--times", type=int, default=3, metavar="N", help="crawls of each kind (default 3)")
     given = parser.parse_args()
     if min(given.urls, given.times) < 1:
         parser.error("--urls and --times must be at least 1")
     collect_seldom()
-    small, dear = ["some words"], dear_bodies()
-    crawls = list(zip(KINDS, (1, given.urls, 1), (small, small, dear), strict=True))
+    small, slow = ["some words"], slow_bodies()
+    crawls = list(zip(KINDS, (1, given.urls, 1), (small, small, slow), strict=True))
     runs = [measured(*each) for _ in range(given.times) for each in crawls]
     report: dict[str, Any] = {"times": given.times, "runs": runs}
     report |= {f"ratio {kind}": round(worst(runs, kind) / worst(runs, KINDS[0]), 1) for kind in KINDS[1:]}
