@@ -127,7 +127,7 @@ def measured(url: str, command: Sequence[str], pauses: Iterable[Pause] = ()) -> 
 
 
 def paused(process_id: int, pause: Pause) -> float:
-    """Pause the process after some seconds while `meanwhile` runs; return the length of the pause, 0 if it had ended."""
+    """Pause the process after some seconds while `meanwhile` runs; return for how long, 0 if it had ended."""
     until = time.monotonic() + pause.after_seconds
     while time.monotonic() < until:
         if has_ended(process_id):

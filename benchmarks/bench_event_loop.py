@@ -33,7 +33,7 @@ from tarrafa.memory import collect_seldom
 
 URLS_COUNT = 50_000
 PAGES_COUNT = 50
-KINDS = ("small pages", "long sitemap", "dear pages")
+KINDS = ("small pages", "long sitemap", "slow pages")
 TICK_SECONDS = 0.001
 SHOWN = 5
 HASTE = Configuration(
