@@ -52,7 +52,7 @@ bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_web.py
 	$(BIN)/python benchmarks/bench_repository.py
 	$(BIN)/python benchmarks/bench_crawl.py
-	$(BIN)/python benchmarks/bench_turns.py
+	$(BIN)/python benchmarks/bench_event_loop.py
 	$(BIN)/python benchmarks/bench_rank.py
 	$(BIN)/python benchmarks/bench_search.py
 

@@ -1,17 +1,18 @@
-"""What a crawl costs: CPU-seconds per 1,000 pages of the made-up web, beside Scrapy, in the same run.
+"""Measure CPU-seconds per 1,000 pages of a crawl of the synthetic web, beside Scrapy in the same run.
 
-The web has 2,000 hosts and is served by a process of its own, which also tells who broke robots.txt. Both crawlers obey
-robots.txt, wait for nobody, and write pages and links to disk. Tarrafa also verifies uniqueness on disk, extracts
-documents, and can be killed at any moment. Scrapy is set up as its page on broad crawls advises, also in its order:
-breadth first, as Tarrafa goes, so that both meet pages of the same kind. Both get the same number of pages, because the
-first visits of hosts, with their robots.txt, are dearer than later ones. Times are those of the crawler's processes,
-start included; what Python compiles when a program runs for the first time is not. The speed of a shared machine
-changes from minute to minute, and a peer takes ten times as long: so it is halted eight times on its way, each time for
-a whole crawl of Tarrafa's on a web of its own, and the mean of these counts. What starting takes is measured by a crawl
-of one page of each, so that the cost of further pages, which does not depend on their number, is told too.
+The web has 2,000 hosts and is served by its own process, which also reports violations of robots.txt. Both crawlers
+obey robots.txt, use no delay, and write pages and links to disk. Tarrafa also verifies uniqueness on disk, extracts
+documents, and can be killed at any moment. Scrapy is configured as its page on broad crawls advises, in breadth-first
+order like Tarrafa, so that both meet pages of the same kind. Both get the same number of pages, because the first
+visits of hosts, with their robots.txt, cost more than later ones.
 
-With --speedup, every host waits before it answers, and the same crawl is run with 10 to 100 visits at the same time,
-from the front pages of all hosts on. There, pages a second are those of the crawl itself, without its start.
+Times are those of the crawler's processes including the start, with Python's compiled files present. The speed of a
+shared machine changes from minute to minute, and a peer takes ten times as long; so the peer is paused eight times,
+each time for a whole crawl of Tarrafa's on another web, and the mean of these counts. The cost of starting is measured
+by a crawl of one page each, so that the cost of further pages is reported as well.
+
+With --speedup, every host waits before it answers, and the same crawl runs with 10 to 100 concurrent visits, from the
+front pages of all hosts on. There, pages a second exclude the start.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from tarrafa.lab.web import served_in_process
 
 HOSTS_COUNT = 2_000
 ROUNDS = 8
-PEER_PAGES_PER_SECOND = 80  # about: by it a peer is halted as often as there are rounds before it ends
+PEER_PAGES_PER_SECOND = 80  # estimate, so that a peer is paused as often as there are rounds before it ends
 LOG_SIZE = 1_000_000
 SPEEDUP_STEPS = (10, 20, 50, 100)
 SPEEDUP_HOSTS, SPEEDUP_PAGES = 500, 1_500
@@ -91,24 +92,24 @@ def asked(url: str, method: str = "GET") -> dict[str, Any]:
     return found
 
 
-class Halt(NamedTuple):
+class Pause(NamedTuple):
     after_seconds: float
     meanwhile: Callable[[], object]
 
 
-def measured(url: str, command: Sequence[str], halts: Iterable[Halt] = ()) -> dict[str, Any]:
-    """Run a crawler, which is halted now and then; what it cost, and what the web says of it."""
+def measured(url: str, command: Sequence[str], pauses: Iterable[Pause] = ()) -> dict[str, Any]:
+    """Run a crawler, pausing it now and then; return its cost and the web's report."""
     asked(url, "DELETE")
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
     try:
-        halted_seconds = sum(halted(process.pid, halt) for halt in halts)
+        paused_seconds = sum(paused(process.pid, pause) for pause in pauses)
     except BaseException:
         process.kill()
         raise
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.monotonic() - began - halted_seconds
+    seconds = time.monotonic() - began - paused_seconds
     if process.returncode:
         raise SystemExit(f"{command[0]} ended with {process.returncode}")
     log = asked(url)
@@ -125,9 +126,9 @@ def measured(url: str, command: Sequence[str], halts: Iterable[Halt] = ()) -> di
     }
 
 
-def halted(process_id: int, halt: Halt) -> float:
-    """For how many seconds; none if it ends before."""
-    until = time.monotonic() + halt.after_seconds
+def paused(process_id: int, pause: Pause) -> float:
+    """Pause the process after some seconds while `meanwhile` runs; return for how long, 0 if it had ended."""
+    until = time.monotonic() + pause.after_seconds
     while time.monotonic() < until:
         if has_ended(process_id):
             return 0.0
@@ -135,19 +136,19 @@ def halted(process_id: int, halt: Halt) -> float:
     os.kill(process_id, signal.SIGSTOP)
     began = time.monotonic()
     try:
-        halt.meanwhile()
+        pause.meanwhile()
     finally:
         os.kill(process_id, signal.SIGCONT)
     return time.monotonic() - began
 
 
 def has_ended(process_id: int) -> bool:
-    """How it ended is left to be asked."""
+    """Return True if the process has ended; its status is left for wait4."""
     return os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def environment() -> dict[str, str]:
-    """In which Python keeps what it has compiled, as it does where nobody forbids it."""
+    """Return an environment in which Python keeps its compiled files."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -162,7 +163,7 @@ def crawl_words(pages: int, folder: Path, *options: str) -> list[str]:
 
 
 def front_pages(url: str) -> list[str]:
-    """Of all hosts of the web."""
+    """Return the URLs of the front pages of all hosts."""
     port = urllib.parse.urlsplit(url).port
     with urllib.request.urlopen(url + "__hosts") as answer:
         return [
@@ -170,10 +171,10 @@ def front_pages(url: str) -> list[str]:
         ]
 
 
-def scrapy(url: str, pages: int, folder: Path, halts: Iterable[Halt] = ()) -> dict[str, Any]:
+def scrapy(url: str, pages: int, folder: Path, pauses: Iterable[Pause] = ()) -> dict[str, Any]:
     spider = folder / "spider.py"
     spider.write_text(SPIDER)
-    return measured(url, [sys.executable, str(spider), url, str(pages), str(folder / "scrapy.jsonl")], halts)
+    return measured(url, [sys.executable, str(spider), url, str(pages), str(folder / "scrapy.jsonl")], pauses)
 
 
 PEERS = {"scrapy": scrapy}
@@ -201,10 +202,10 @@ def compare(pages: int, peers: Sequence[str]) -> dict[str, Any]:
 
 
 def beside(peer: str, url: str, pages: int, folder: Path, go: Callable[[], None]) -> dict[str, Any]:
-    """What a peer costs, halted now and then for one of ours to go."""
-    halt = Halt(pages / (ROUNDS * PEER_PAGES_PER_SECOND), go)
+    """Measure a peer, pausing it now and then for one of our crawls."""
+    pause = Pause(pages / (ROUNDS * PEER_PAGES_PER_SECOND), go)
     PEERS[peer](url, 1, folder)
-    found = PEERS[peer](url, pages, folder, [halt] * ROUNDS)
+    found = PEERS[peer](url, pages, folder, [pause] * ROUNDS)
     note_further(found, PEERS[peer](url, 1, folder))
     return found
 
@@ -219,7 +220,7 @@ def ratios(report: dict[str, Any], peers: Sequence[str]) -> dict[str, float | No
 
 
 def note_further(run: dict[str, Any], start: dict[str, Any]) -> None:
-    """What each page costs that comes after the first ones, by a crawl that ended with these."""
+    """Add the cost of further pages to a run, given a crawl of one page."""
     pages = run["pages"] - start["pages"]
     cpu_seconds = run["cpu_seconds"] - start["cpu_seconds"]
     run["start_cpu_seconds"] = start["cpu_seconds"]
@@ -231,7 +232,7 @@ def ratio(peer: dict[str, Any], ours: dict[str, Any], key: str) -> float | None:
 
 
 def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Several crawls as one: means of what they cost, sums of what they did wrong."""
+    """Combine several crawls: means of their costs, sums of their violations."""
     means = ("pages", "cpu_seconds", PER_1000, "pages_per_second")
     found = {key: round(statistics.mean(run[key] for run in runs), 3) for key in means}
     sums = {key: sum(run[key] for run in runs) for key in ("robots_violations", "malformed")}
@@ -248,7 +249,7 @@ def is_installed(name: str) -> bool:
 
 
 def speedup() -> dict[str, Any]:
-    """Pages per second with more and more visits at the same time, where every host is slow."""
+    """Measure pages a second with more and more concurrent visits, on slow hosts."""
     report: dict[str, Any] = {}
     options = ("--hosts", str(SPEEDUP_HOSTS), "--pages", "20000", "--latency", LATENCY)
     with served_in_process(*options) as url, tempfile.TemporaryDirectory() as name:
@@ -287,9 +288,11 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--pages", type=int, default=3_000, metavar="N", help="of each crawler (default 3,000)")
-    parser.add_argument("--peers", default="scrapy", metavar="NAMES", help="with commas between (default scrapy)")
-    parser.add_argument("--speedup", action="store_true", help="also the table of 10 to 100 visits at the same time")
+    parser.add_argument("--pages", type=int, default=3_000, metavar="N", help="pages of each crawler (default 3,000)")
+    parser.add_argument(
+        "--peers", default="scrapy", metavar="NAMES", help="peers, separated by commas (default scrapy)"
+    )
+    parser.add_argument("--speedup", action="store_true", help="also measure 10 to 100 concurrent visits")
     arguments = parser.parse_args()
     peers = [name for name in arguments.peers.split(",") if name]
     if arguments.pages < 1 or not set(peers) <= PEERS.keys():

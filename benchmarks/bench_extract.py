@@ -1,7 +1,7 @@
-"""What reading a page costs: links, title, text and all the rest, beside other parsers, on pages of the made-up web.
+"""Measure what extracting a page costs, beside other parsers, on pages of the synthetic web.
 
-CPU time, best of several repeats, every library on the same pages in the same run. The work is not the same: ours gives
-canonical URLs, main text, language, dates, signature and similarity hash; the peers give links joined with the page's
+CPU time, best of several repeats, every library on the same pages in the same run. The work differs: ours returns
+canonical URLs, main text, language, dates, signature and similarity hash; the peers return links joined with the page's
 URL, the title and all the text.
 """
 
@@ -23,7 +23,7 @@ Read = Callable[[Page], object]
 
 
 def pages(count: int, rng_seed: int = 1) -> list[Page]:
-    """Pages of about 19 KB with 60 links, from many hosts."""
+    """Return pages of about 19 KB with 60 links, from many hosts."""
     web = SyntheticWeb(Plan(hosts=max(1, count // 10), pages=count, rng_seed=rng_seed))
     places = ((web.hosts.host(number), at) for number in range(web.plan.hosts) for at in range(count))
     real = ((host, at) for host, at in places if at < host.size)
@@ -43,7 +43,7 @@ def tarrafa_read(page: Page) -> object:
 
 
 def lexbor_read(module: Any) -> Read:
-    """The same parser as ours, for its links, title and text alone."""
+    """Use our parser for links, title and text only."""
 
     def read(page: Page) -> object:
         tree = module.LexborHTMLParser(page.body)
@@ -92,7 +92,7 @@ PEERS: dict[str, tuple[str, Callable[[Any], Read]]] = {
 
 
 def us_per_page(read: Read, web: list[Page], repeat: int) -> float:
-    read(web[0])  # tables that are made once are not a page's cost
+    read(web[0])  # warm up: tables are built once, and are not a cost of pages
     return min(cpu_seconds(read, web) for _ in range(repeat)) / len(web) * 1e6
 
 

@@ -1,9 +1,9 @@
-"""What ranking costs: links of a made-up crawl, from Parquet to ranks, beside plain Python on the same rows.
+"""Measure what ranking costs, from links in Parquet to ranks, beside plain Python on the same rows.
 
-The crawl is written by a process of its own, so that memory is that of ranking alone. Ours reads every row from the
-disk, merges copies, damps templates, ranks pages and hosts, counts anchor texts and writes a generation; then once more
-when a hundredth was added. The peer reads a part of the same rows into dictionaries and iterates as often, and does
-nothing else. CPU is that of the whole process.
+A separate process writes the links of a simulated crawl, so that memory is that of ranking alone. Ours reads every row
+from disk, merges copies, damps templates, ranks pages and hosts, counts anchor texts and writes a generation; then
+again after a hundredth was added. The peer reads a part of the same rows into dictionaries and iterates as often, and
+does nothing else. CPU is that of the whole process.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, batches
-from tarrafa.keep.segments import write_parquet
+from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, read_batches
+from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.lab.experiment.measurement import measured, rss_bytes
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import RankCounts
@@ -33,7 +33,7 @@ LINKS_COUNT = 10_000_000
 PEER_LINKS = 200_000
 LINKS_PER_PAGE = 30
 PAGES_PER_HOST = 100
-MENU = 12  # links of each host's template
+MENU = 12  # links in each host's template
 GROUP_PAGES = 5_000
 TEXTS_COUNT = 500_000
 SECOND = 1_000_000  # microseconds
@@ -42,7 +42,7 @@ Numbers = NDArray[np.int64]
 
 
 def make_crawl(root: Path, links: int) -> None:
-    """Two checkpoints: the second has a hundredth of the links."""
+    """Write two checkpoints; the second has a hundredth of the links."""
     folder = CrawlFolder(root)
     for place in (folder.documents, folder.links, folder.hosts.parent):
         place.mkdir(parents=True)
@@ -68,7 +68,7 @@ def commit(folder: CrawlFolder, checkpoint: int) -> None:
 
 
 def link_table(pages: Numbers, pages_count: int, draw: np.random.Generator) -> pa.Table:
-    """Of each page: its host's menu, pages of its host, and known pages of others, also some that were not visited."""
+    """Return the links of each page: its host's menu, pages of its host, and pages of others, some not fetched."""
     sources = np.repeat(pages, LINKS_PER_PAGE)
     slots = np.tile(np.arange(LINKS_PER_PAGE), len(pages))
     first = sources // PAGES_PER_HOST * PAGES_PER_HOST
@@ -121,10 +121,10 @@ def anchor_texts(numbers: Numbers) -> pa.Array:
 
 
 def plain_ranks(root: Path, links_max: int, iterations: int) -> int:
-    """PageRank with dictionaries, over the first rows; how many there were."""
+    """Compute PageRank with dictionaries over the first rows; return the number of rows."""
     count = 0
     leaving: dict[str, set[str]] = defaultdict(set)
-    for batch in batches(CrawlFolder(root).links, LINKS, 1, ["source", "target"]):
+    for batch in read_batches(CrawlFolder(root).links, LINKS, 1, ["source", "target"]):
         for source, target in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             leaving[source].add(target)
             leaving[target]
@@ -174,7 +174,7 @@ def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
     cost = measured(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)
     found = {
-        "links": sum(taken.links for taken in ranks.taken.values()),
+        "links": sum(taken.links for taken in ranks.agent_rows.values()),
         "urls": ranks.counts.urls,
         "iterations": ranks.counts.iterations,
         "wall_seconds": round(cost.wall_seconds, 2),
@@ -197,7 +197,7 @@ def show(report: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--links", type=int, default=LINKS_COUNT, metavar="N", help=f"rows of links ({LINKS_COUNT:,})")
-    parser.add_argument("--dir", type=Path, metavar="D", help="where the temporary folder goes (the system's place)")
+    parser.add_argument("--dir", type=Path, metavar="D", help="parent of the temporary folder (the system's)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     if given.links < LINKS_PER_PAGE:

@@ -1,10 +1,9 @@
-"""What a cycle of a million URLs costs: every engine on the same batches in the same run, at a given size.
+"""Measure the cost of a cycle of a million URLs: every engine on the same batches in the same run, at a given size.
 
-Each engine grows to the size by cycles, as in a crawl, and then steady cycles are measured, the engines one after the
-other in each. CPU is that of the whole process, and what an engine does in the background is waited for and charged to
-it. Bytes read and written are those of read and write calls (`rchar`, `wchar`): what a mapped file moves is not
-counted. Memory is what the process takes at the highest, the batch included, without what the other engines hold. Disk
-is what the engine's files occupy.
+Each engine grows to the size by cycles, as in a crawl; then steady cycles are measured, the engines one after the other
+in each. CPU is that of the whole process, including background work of the engine. Bytes read and written are those of
+read and write calls (`rchar`, `wchar`), without those of mapped files. Memory is the peak of the process, including the
+batch, without what the other engines hold. Disk is the space of the engine's files.
 """
 
 import argparse
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
-from tarrafa.lab.experiment import engine_choice
+from tarrafa.lab.engines import open_repository, parse_engines
 from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
@@ -29,16 +28,16 @@ KNOWN = 10_000_000
 CYCLES = 4
 CYCLE_URLS = 1_000_000
 DEFAULT_ENGINES = "veuniq,drum"
-# More than engines were seen to take, so that a full disk does not end a long run.
+# Upper bound of the engines' disk space, so that a full disk does not end a long run.
 DISK_BYTES_PER_URL = {"lmdb": 700, "veuniq": 60, "rocksdb": 120}
 DISK_BYTES_PER_URL_OTHERS = 200
 
 
 @runtime_checkable
-class Restful(Protocol):
-    """An engine that works beside, and tells when it has done with it."""
+class BackgroundEngine(Protocol):
+    """An engine with background work that can be waited for."""
 
-    def rest(self) -> None: ...
+    def wait_for_merges(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -46,13 +45,13 @@ class Contestant:
     name: str
     folder: Path
     repository: UniquenessEngine
-    held_bytes: int = 0  # memory that its cycles left behind
+    held_bytes: int = 0  # memory that its cycles retain
     peak_bytes: int = 0
     costs: list[WorkCost] = field(default_factory=list)  # of the measured cycles
 
     def run(self, batch: Batch, others_bytes: int, counted: bool) -> None:
         before_bytes = rss_bytes()
-        cost = measured(lambda: cycle_and_rest(self.repository, batch))
+        cost = measured(lambda: cycle_and_wait(self.repository, batch))
         self.peak_bytes = max(self.peak_bytes, before_bytes + cost.peak_bytes - others_bytes)
         self.held_bytes = max(0, self.held_bytes + cost.held_bytes)
         if counted:
@@ -75,18 +74,20 @@ class Contestant:
         }
 
 
-def cycle_and_rest(repository: UniquenessEngine, batch: Batch) -> None:
-    """With what an engine does beside because of the cycle; else the next engine would pay for it."""
+def cycle_and_wait(repository: UniquenessEngine, batch: Batch) -> None:
+    """Run a cycle and the background work it causes, which would otherwise be charged to the next engine."""
     repository.cycle(batch)
-    if isinstance(repository, Restful):
-        repository.rest()
+    if isinstance(repository, BackgroundEngine):
+        repository.wait_for_merges()
 
 
 def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:
     keep_freed_memory()
     stream = UrlStream(SEED, shape_of(known, cycle_urls))
     base_bytes = rss_bytes()
-    contestants = [Contestant(name, folder / name, engine_choice.opened(name, folder / name, SEED)) for name in names]
+    contestants = [
+        Contestant(name, folder / name, open_repository(name, folder / name, veuniq_seed=SEED)) for name in names
+    ]
     try:
         while stream.expected_known < known:
             run_cycle(stream, contestants, base_bytes, counted=False)
@@ -99,7 +100,7 @@ def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: 
 
 
 def shape_of(known: int, cycle_urls: int) -> StreamShape:
-    """A tenth of a cycle is collected; until the size is reached all that is extracted is fresh."""
+    """Return a shape in which a tenth of a cycle is collected, and all extracted URLs are fresh up to the size."""
     collected = cycle_urls // 10
     return StreamShape(
         collected,
@@ -114,7 +115,7 @@ def run_cycle(stream: UrlStream, contestants: list[Contestant], base_bytes: int,
     batch = stream.batch(stream.next_number)
     for each in contestants:
         each.run(batch, sum(other.held_bytes for other in contestants if other is not each), counted)
-    # What cycles left behind may be given back later, and is held by nobody then.
+    # Memory that cycles retained may be returned later; scale the shares down to what the process holds now.
     held = sum(each.held_bytes for each in contestants)
     share = min(1.0, max(0, rss_bytes() - base_bytes) / held) if held else 0.0
     for each in contestants:
@@ -149,7 +150,7 @@ COLUMNS = (
 
 
 def show(reports: list[dict[str, Any]]) -> None:
-    """A table; the ratio is that of CPU to VEUNIQ's."""
+    """Return a table with the ratio of CPU to VEUNIQ's."""
     ours = next((report["cpu_seconds"] for report in reports if report["engine"] == "veuniq"), None)
     for line in [COLUMNS, *(line_of(report, ours) for report in reports)]:
         print(f"{line[0]:12}" + "".join(f"{cell:>12}" for cell in line[1:]))
@@ -180,21 +181,21 @@ def at_least(lowest: int) -> Any:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--known", type=at_least(1), default=KNOWN, metavar="N", help=f"known URLs ({KNOWN:,})")
     parser.add_argument(
-        "--known", type=at_least(1), default=KNOWN, metavar="N", help=f"URLs that are known ({KNOWN:,})"
+        "--engines", default=DEFAULT_ENGINES, metavar="A,B", help=f"engines, separated by commas ({DEFAULT_ENGINES})"
     )
-    parser.add_argument("--engines", default=DEFAULT_ENGINES, metavar="A,B", help=f"which ({DEFAULT_ENGINES})")
     parser.add_argument("--cycles", type=at_least(1), default=CYCLES, metavar="C", help=f"cycles to measure ({CYCLES})")
     parser.add_argument(
         "--cycle-urls", type=at_least(10), default=CYCLE_URLS, metavar="N", help=f"URLs in a cycle ({CYCLE_URLS:,})"
     )
-    parser.add_argument("--dir", type=Path, metavar="D", help="where the temporary folder goes (the system's place)")
+    parser.add_argument("--dir", type=Path, metavar="D", help="parent of the temporary folder (the system's)")
     parser.add_argument("--json", action="store_true", help="print one JSON line for each engine")
     return parser.parse_args()
 
 
 def run(given: argparse.Namespace) -> None:
-    names = engine_choice.chosen(given.engines)
+    names = parse_engines(given.engines)
     if given.dir is not None and not given.dir.is_dir():
         raise InputError(f"{given.dir} is not a folder")
     with tempfile.TemporaryDirectory(prefix="tarrafa-bench-", dir=given.dir) as place:

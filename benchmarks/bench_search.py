@@ -1,19 +1,18 @@
-"""What searching costs: made-up documents, indexed and asked for, beside the full text of SQLite and MariaDB.
+"""Measure indexing and searching of simulated documents, beside the full-text search of SQLite and MariaDB.
 
-All get the same documents and the same questions (`search_collection`) in the same run. Ours reads the documents from
-Parquet, as a crawl leaves them, spreads results over sites, folds copies, weighs fields and nearness, and makes
-snippets; the search page is asked too, by one user and by eight at a time. What the others do less of:
+All get the same documents and the same queries (`search_collection`) in the same run. Ours reads the documents from
+Parquet, as a crawl leaves them, spreads results over sites, folds copies, weighs fields and proximity, and makes
+snippets. The search page is measured too, with one user and with eight at a time. The others do less:
 
-- SQLite (FTS5, Porter stemming, no accents) gets the texts from memory, orders by bm25 over three weighed fields and
-  gives titles alone.
-- MariaDB (InnoDB, boolean mode, no stemming, no accents) gets them by LOAD DATA, orders by its own measure, which knows
-  one field, and gives titles alone. All its words count, as with the others: no stop words, no shortest length. Its
-  index is so slow to make that it gets fewer documents unless told otherwise: its figures are of a smaller
-  collection, which favours it.
+- SQLite (FTS5, Porter stemming, no accents) gets the texts from memory, orders by bm25 over three weighted fields and
+  returns titles alone.
+- MariaDB (InnoDB, boolean mode, no stemming, no accents) gets them by LOAD DATA, orders by its own measure over one
+  field, and returns titles alone. Like the others it indexes all words: no stop words, no minimum length. Its index is
+  so slow to build that it gets fewer documents by default, which favours it.
 
-Peers are asked fewer questions of each kind, since common words take them long: what stands for the
-hundredth is the slowest of ten. Where a kind of question is not in a peer's language it has no figure. A peer
-that is not installed is called missing.
+Peers get fewer queries of each kind, because common words take them long: their "99th percentile" is the slowest of
+ten. A peer has no figure for a kind of query that its language lacks. A peer that is not installed is reported as
+missing.
 """
 
 import argparse
@@ -50,12 +49,12 @@ USERS = (1, 8)
 PEERS = {"sqlite_fts5": "SQLite", "mariadb": "MariaDB"}
 
 
-Timings = Iterable[tuple[str, float]]  # kind of a question, and seconds that it took
+Timings = Iterable[tuple[str, float]]  # kind of the query, and its seconds
 
 
 def timed(asked: Sequence[Question], answer: Callable[[Question], object]) -> dict[str, Any]:
     for each in asked[: len({question.kind for question in asked})]:
-        answer(each)  # the first of each kind finds nothing in memory
+        answer(each)  # the first of each kind meets cold caches
     return percentiles([(each.kind, seconds_of(partial(answer, each))) for each in asked])
 
 
@@ -66,7 +65,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def percentiles(timings: Timings) -> dict[str, Any]:
-    """Milliseconds of each kind: the usual question, and the hundredth."""
+    """Return the median and the 99th percentile of each kind, in milliseconds."""
     found: dict[str, list[float]] = {}
     for kind, seconds in timings:
         found.setdefault(kind, []).append(1000 * seconds)
@@ -85,7 +84,7 @@ def rates(documents: int, seconds: float, cpu_seconds: float, size_bytes: int) -
 
 
 def tarrafa(root: Path, asked: Sequence[Question]) -> dict[str, Any]:
-    """Indexed as a user does it, in a process of its own whose start counts too."""
+    """Index by the command line, in a separate process whose start counts too."""
     cpu, began = _children_cpu_seconds(), time.monotonic()
     words = ["index", "--dir", str(root), "--json"]
     done = subprocess.run([sys.executable, "-m", "tarrafa", *words], stdout=subprocess.PIPE, check=True)
@@ -169,7 +168,7 @@ def served(root: Path) -> Iterator[urllib.parse.SplitResult]:
 
 
 def over_http(root: Path, asked: Sequence[Question]) -> dict[str, Any]:
-    """Whole pages of results, as a browser gets them."""
+    """Measure whole result pages, as a browser gets them."""
     with served(root) as place:
         return {str(users): _users(place, asked, users) for users in USERS}
 
@@ -201,7 +200,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         root = Path(name)
         collection = make_collection(root, given.documents)
         asked = questions(collection, given.questions)
-        # As the search page does: what was drawn here would be looked at again and again.
+        # As the search page does, which keeps the garbage collector from scanning the index again and again.
         collect_seldom()
         report: dict[str, Any] = {"documents": given.documents, "tarrafa": tarrafa(root, asked)}
         if not given.no_http:
@@ -217,7 +216,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def ratios(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
-    """Our rate as a multiple of theirs, and their usual times as multiples of ours: above 1 we are better."""
+    """Return our rate as a multiple of theirs, and their median times as multiples of ours: above 1 we are better."""
     if "missing" in theirs:
         return {}
     rate = "documents_per_cpu_second"
@@ -254,15 +253,23 @@ def show_times(each: dict[str, Any]) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--documents", type=int, default=DOCUMENTS_COUNT, metavar="N", help="(default 100,000)")
     parser.add_argument(
-        "--questions", type=int, default=QUESTIONS_COUNT, metavar="N", help="of each kind (default 100)"
+        "--documents", type=int, default=DOCUMENTS_COUNT, metavar="N", help="documents (default 100,000)"
     )
     parser.add_argument(
-        "--mariadb-documents", type=int, default=MARIADB_DOCUMENTS, metavar="N", help="at most (default 10,000)"
+        "--questions", type=int, default=QUESTIONS_COUNT, metavar="N", help="queries of each kind (default 100)"
     )
-    parser.add_argument("--peers", default=",".join(PEERS), metavar="NAMES", help="with commas between; none if empty")
-    parser.add_argument("--no-http", action="store_true", help="do not ask the search page")
+    parser.add_argument(
+        "--mariadb-documents",
+        type=int,
+        default=MARIADB_DOCUMENTS,
+        metavar="N",
+        help="documents for MariaDB, at most (default 10,000)",
+    )
+    parser.add_argument(
+        "--peers", default=",".join(PEERS), metavar="NAMES", help="peers, separated by commas; may be empty"
+    )
+    parser.add_argument("--no-http", action="store_true", help="do not measure the search page")
     given = parser.parse_args()
     if min(given.documents, given.mariadb_documents) < 100 or given.questions < 1:
         parser.error("--documents and --mariadb-documents must be at least 100, --questions at least 1")

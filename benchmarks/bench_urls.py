@@ -1,7 +1,7 @@
-"""What a link costs: the hrefs of made-up pages, joined with their base and made canonical, beside w3lib and yarl.
+"""Measure what resolving and canonicalising an href costs, beside w3lib and yarl.
 
-CPU time, best of several repeats, every library on the same pages in the same run. The answers are not the same: w3lib
-sorts the query, yarl keeps the fragment, and neither follows the URL standard throughout. The cost is what is compared.
+CPU time, best of several repeats, every library on the same pages in the same run. The results differ: w3lib sorts the
+query, yarl keeps the fragment, and neither follows the URL standard throughout. Only the cost is compared.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tarrafa.urls import Base
+from tarrafa.urls import BaseUrl
 
 Page = tuple[str, list[str]]
 Links = Callable[[str, list[str]], list[str | None]]
@@ -40,7 +40,7 @@ def pages(count: int = PAGES_COUNT, rng_seed: int = 1) -> list[Page]:
 
 
 def page(draw: random.Random) -> Page:
-    """About sixty hrefs in the shares of an ordinary page: menus and lists first, oddities at the end."""
+    """Return about sixty hrefs in the proportions of an ordinary page: menus and lists first, rare forms at the end."""
     host = f"www.{draw.choice(WORDS)}{draw.randrange(5000)}.com.br"
     hrefs = list(hrefs_of(draw, host))
     draw.shuffle(hrefs)
@@ -80,7 +80,7 @@ def words(draw: random.Random, count: int) -> str:
 
 
 def tarrafa_links(base: str, hrefs: list[str]) -> list[str | None]:
-    link = Base(base).link
+    link = BaseUrl(base).link
     return [link(href) for href in hrefs]
 
 

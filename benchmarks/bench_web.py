@@ -1,11 +1,11 @@
-"""How many pages a second the synthetic web serves from one core, and what a page costs it in CPU time.
+"""Measure how many pages a second the synthetic web serves from one core, and the CPU time of a page.
 
     python benchmarks/bench_web.py [--hosts 2000] [--pages 100000] [--seconds 16] [--json]
 
-Pages are asked for at random over the whole web, on keep-alive connections, by wrk where it is installed, else by a
-client of our own (which is slower, and then is the limit). The peer is a server that sends one stored page of the same
-size with the same parts and no work at all: the ratio says how much of the cost is the making of pages. Of four rounds
-the best is reported, because on a shared machine the others tell of the neighbours.
+Pages are requested at random over the whole web on keep-alive connections, by wrk if it is installed, else by our own
+client, which is slower and then the limit. The peer is a server that sends one stored page of the same size without any
+work: the ratio shows the share of generating pages. The best of four rounds is reported, because on a shared machine
+the others show the load of other processes.
 """
 
 import argparse
@@ -46,7 +46,7 @@ uvloop.run(main())
 
 
 def sample(web: SyntheticWeb) -> list[tuple[str, str]]:
-    """Host header and path of pages drawn evenly from the whole web."""
+    """Return Host header and path of pages drawn uniformly from the whole web."""
     chance = Chance("bench")
     owners = [number for number, size in enumerate(web.hosts.sizes) for _ in range(size)]
     hosts = [web.hosts.host(owners[chance.below(len(owners))]) for _ in range(SAMPLE)]
@@ -68,7 +68,7 @@ def lua(asks: list[tuple[str, str]], gzip: bool) -> str:
 
 
 def load_with_wrk(port: int, asks: list[tuple[str, str]], gzip: bool, seconds: float) -> float:
-    """Pages a second."""
+    """Return the pages a second."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(lua(asks, gzip))
         script.flush()
@@ -158,7 +158,7 @@ def bench_web(hosts: int, pages: int, seconds: float) -> dict[str, Any]:
 
 
 def best(rounds: list[dict[str, float]]) -> dict[str, Any]:
-    """The round with the least CPU time a page: whatever else the machine does can only add to it. All are told."""
+    """Return the round with the least CPU time a page: other load on the machine can only add to it."""
     chosen = min(rounds, key=lambda each: each["cpu_us_per_page"])
     return {**chosen, "rounds_pages_per_second": [each["pages_per_second"] for each in rounds]}
 
@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2_000)
     parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=16.0, help="of each measurement, in four rounds")
+    parser.add_argument("--seconds", type=float, default=16.0, help="duration of each measurement, in four rounds")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     size = mean_size(options.hosts, options.pages)

@@ -1,6 +1,6 @@
-"""Made-up documents to search, and the questions that are asked of them: the same in every run and for every peer.
+"""Simulated documents and the queries for them: the same in every run and for every peer.
 
-Documents have about 300 words, which are as frequent as in a language. Questions are drawn from titles and headings.
+Documents have about 300 words with the frequencies of a natural language. Queries are drawn from titles and headings.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
-from tarrafa.keep import BEGINNING, DocumentRow, Documents
+from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter
 
 SEED = 1
-WORDS_COUNT = 300  # of a document
+WORDS_COUNT = 300  # words of a document
 VOCABULARY, SHORT_WORDS = 200_000, 5_000
 SITES_COUNT = 2_000
 STEP = 5_000
@@ -27,7 +27,7 @@ Texts = tuple[str, str, str]  # title, heading and text of a document
 
 
 class Collection(NamedTuple):
-    """Word numbers of every document's title and heading; texts are drawn again when they are needed."""
+    """Word numbers of every document's title and heading. Texts are drawn again when they are needed."""
 
     titles: np.ndarray
     headings: np.ndarray
@@ -37,16 +37,16 @@ class Collection(NamedTuple):
         return self._replace(titles=self.titles[:count], headings=self.headings[:count])
 
     def texts(self) -> Iterator[list[Texts]]:
-        """Of some documents after the others."""
+        """Yield the texts of the documents in batches."""
         for titles, headings, texts in _steps(len(self.titles)):
             yield _spelt(self.words, titles, headings, texts)
 
 
 def make_collection(root: Path, count: int) -> Collection:
-    """A crawl's folder with documents."""
+    """Write a crawl's folder with the documents."""
     folder, words = CrawlFolder(root), _vocabulary()
     folder.hosts.parent.mkdir(parents=True)
-    documents = Documents(folder.documents, 0)
+    documents = DocumentWriter(folder.documents, 0)
     titles, headings, number = [], [], 0
     for title, heading, text in _steps(count):
         for texts in _spelt(words, title, heading, text):
@@ -62,7 +62,7 @@ def make_collection(root: Path, count: int) -> Collection:
 
 
 def _vocabulary() -> list[str]:
-    """Distinct words of two or three syllables, the frequent ones short."""
+    """Return distinct words of two or three syllables, the frequent ones short."""
     draw, found = np.random.default_rng(SEED), dict[str, None]()
     while len(found) < VOCABULARY:
         size = 2 if len(found) < SHORT_WORDS else 3
@@ -72,17 +72,18 @@ def _vocabulary() -> list[str]:
 
 
 def _steps(count: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Titles, headings and texts of some documents after the others; the same in each pass."""
+    """Yield titles, headings and texts in batches; the same in each pass."""
     for first in range(0, count, STEP):
         draw = np.random.default_rng([SEED, first])
-        # A whole step is drawn even where fewer are wanted: fewer documents are the first of more.
+        # A whole batch is drawn even if fewer are wanted, so that a smaller collection is the beginning of a larger
+        # one.
         parts = [_drawn(draw, (STEP, length)) for length in (7, 6, WORDS_COUNT)]
         titles, headings, texts = (part[: count - first] for part in parts)
         yield titles, headings, texts
 
 
 def _drawn(draw: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Word numbers, the n-th word with a share of about 1/n."""
+    """Draw word numbers, the n-th word with a share of about 1/n."""
     numbers: np.ndarray = (np.exp(draw.random(shape) * np.log(VOCABULARY)) - 1).astype(np.int64)
     return numbers
 
@@ -108,7 +109,7 @@ def _document(number: int, title: str, heading: str, text: str) -> DocumentRow:
 
 
 class Question(NamedTuple):
-    """The same in each language; None where a language has no words for it."""
+    """The same query in each query language; None if a language cannot express it."""
 
     kind: str
     ours: str
@@ -118,7 +119,7 @@ class Question(NamedTuple):
 
 
 def questions(collection: Collection, count: int) -> list[Question]:
-    """So many of every kind, from titles and headings of documents here and there. Fewer are the first of more."""
+    """Return so many queries of every kind, from titles and headings. Fewer are the first of more."""
     draw, words = np.random.default_rng([SEED, SEED]), collection.words
     found: list[Question] = []
     for _ in range(count):
@@ -132,7 +133,7 @@ def questions(collection: Collection, count: int) -> list[Question]:
             Question("all", f"+{a} +{b} +{c}", f"{a} AND {b} AND {c}", f"+{a} +{b} +{c}"),
             Question("not", f"{a} {b} -{x}", f"({a} OR {b}) NOT {x}", f"{a} {b} -{x}"),
             Question("phrase", f'"{a} {b} {c}"', f'"{a} {b} {c}"', f'"{a} {b} {c}"'),
-            # With five words between, the second begins six words after the first.
+            # With five words between them, the second begins six words after the first.
             Question("near", f'"{x} {y}"~5', f"NEAR({x} {y}, 5)", f'"{x} {y}" @6'),
             Question("deep", f"{a} {b} {c}", f"{a} OR {b} OR {c}", f"{a} {b} {c}", DEEP_PAGE),
             Question("rare", f"{p} {q}", f"{p} OR {q}", f"{p} {q}"),

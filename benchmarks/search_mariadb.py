@@ -1,8 +1,8 @@
-"""A MariaDB or MySQL server of our own, in a folder that is thrown away: the full text search of that time.
+"""A temporary MariaDB or MySQL server, for its full-text search.
 
-It listens on a socket in that folder and nowhere else, touches no other data, and ends with the process that began it.
-Documents stand in an InnoDB table with one FULLTEXT index over title, headings and text, made after they are loaded,
-which is the fast way. No word is left out and none is too short, as for the others.
+It listens only on a socket in its temporary folder, touches no other data, and ends with the process that started it.
+Documents are in an InnoDB table with one FULLTEXT index over title, headings and text, built after loading, which is
+the fast way. All words are indexed, as by the others.
 """
 
 import ctypes
@@ -25,8 +25,8 @@ try:
 except ImportError:
     pymysql = None
 
-SIGNAL_WHEN_PARENT_ENDS = 1  # of prctl, in Linux
-# Found before there is a child: between fork and exec nothing is looked up.
+SIGNAL_WHEN_PARENT_ENDS = 1  # an option of Linux's prctl
+# Looked up before the fork: nothing may be looked up between fork and exec.
 prctl = ctypes.CDLL(None).prctl
 START_SECONDS = 60.0
 END_SECONDS = 30.0
@@ -49,11 +49,11 @@ SELECT = f"SELECT title, {MATCH} AS score FROM documents WHERE {MATCH} ORDER BY 
 
 
 class MissingError(Exception):
-    """There is no server to measure; the text says why."""
+    """No server can be measured; the message says why."""
 
 
 class Server:
-    """Asked over one connection."""
+    """A connection to the server."""
 
     def __init__(self, folder: Path, process: "subprocess.Popen[bytes]", connection: Any) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class Server:
         self._cursor.execute(TABLE)
 
     def load(self, documents: Iterable[Texts]) -> None:
-        """By a file, which is faster than by statements. Made-up words need no escapes."""
+        """Load the documents from a file, which is faster than statements. Simulated words need no escapes."""
         path = self._folder / "load.tsv"
         path.write_text("".join("\t".join(texts) + "\n" for texts in documents), encoding="ascii")
         self._cursor.execute("LOAD DATA INFILE %s INTO TABLE documents (title, headings, text)", (str(path),))
@@ -84,12 +84,12 @@ class Server:
 
     @property
     def size_bytes(self) -> int:
-        """Texts and index: a table's files hold both."""
+        """Return the size of texts and index: a table's files hold both."""
         return sum(path.stat().st_size for path in (self._folder / "data" / "bench").iterdir())
 
     @property
     def cpu_seconds(self) -> float:
-        """Of all of the server's threads."""
+        """Return the CPU time of all threads of the server."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -99,7 +99,7 @@ def server() -> Iterator[Server]:
     if pymysql is None:
         raise MissingError("PyMySQL is not installed: pip install 'tarrafa[bench]'")
     with ExitStack() as stack:
-        # The name of a socket may have no more than 107 characters, so it stands in a folder of its own.
+        # A socket's path has at most 107 characters, so it gets its own short folder.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tarrafa-")))
         common = ["--no-defaults", f"--datadir={folder / 'data'}", f"--user={_user()}"]
         begin = _prepared(common)
@@ -113,12 +113,12 @@ def server() -> Iterator[Server]:
 
 
 def _end_with_parent() -> None:
-    """In the server: a benchmark that is killed leaves none behind."""
+    """End the server when the benchmark is killed; runs in the server's process before exec."""
     prctl(SIGNAL_WHEN_PARENT_ENDS, signal.SIGTERM)
 
 
 def _prepared(common: list[str]) -> list[str]:
-    """Make the system's own tables; what the server is begun with."""
+    """Create the system tables; return the command of the server."""
     mariadb, mysql = (shutil.which(name, path=PLACES) for name in ("mariadbd", "mysqld"))
     install = shutil.which("mariadb-install-db", path=PLACES)
     if mariadb and install:
@@ -138,7 +138,7 @@ def _run(*words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _user() -> str:
-    """The server does not run as root unless it is told to; for others the option names who they are."""
+    """Return our user name: the server refuses to run as root unless it is named."""
     return pwd.getpwuid(os.geteuid()).pw_name
 
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 
 
 def live(words: list[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tarrafa.agent import CrawlFolder, HostDatabase
-from tarrafa.keep import DOCUMENTS, LINKS, batches
+from tarrafa.keep import DOCUMENTS, LINKS, read_batches
 from tarrafa.lab.web import served_in_process
 
 # Without any delay, and with little patience: nobody waits in a test.
@@ -103,7 +103,7 @@ def _rows(root: Path, kind: str, columns: list[str]) -> list[dict[str, Any]]:
     checkpoint = book.checkpoint().number
     book.close()
     place, layout = (folder.documents, DOCUMENTS) if kind == "documents" else (folder.links, LINKS)
-    return [row for batch in batches(place, layout, checkpoint, columns) for row in batch.to_pylist()]
+    return [row for batch in read_batches(place, layout, checkpoint, columns) for row in batch.to_pylist()]
 
 
 def followed(folder: Path) -> set[str]:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from servers import Script, Server
-from tarrafa.configuration import Crawl, Fetch
+from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch import CurlTransport, Resolver, TableResolver
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import until
 
-SMALL = Fetch(timeout_seconds=20.0, body_limit_bytes=10_000, header_limit_bytes=4_096)
-OWN = Crawl(user_agent="Test/1.0", allow_private=True)
+SMALL = FetchSection(timeout_seconds=20.0, body_limit_bytes=10_000, header_limit_bytes=4_096)
+OWN = CrawlSection(user_agent="Test/1.0", allow_private=True)
 NAMES = TableResolver({"a.test": ("127.0.0.1",), "a.test.": ("127.0.0.1",), "far.test": ("10.0.0.1", "fd00::1")})
 
 Serve = Callable[..., Server]
@@ -49,7 +49,10 @@ def ok(body: bytes, *fields: str) -> bytes:
 
 @contextmanager
 def transporting(
-    limits: Fetch = SMALL, crawl: Crawl = OWN, resolver: Resolver = NAMES, certificates: Path | None = None
+    limits: FetchSection = SMALL,
+    crawl: CrawlSection = OWN,
+    resolver: Resolver = NAMES,
+    certificates: Path | None = None,
 ) -> Iterator[CurlTransport]:
     made = CurlTransport(limits, crawl, resolver, certificates=certificates)
     try:
@@ -59,7 +62,7 @@ def transporting(
 
 
 def outcome_of(
-    request: Request | str, limits: Fetch = SMALL, crawl: Crawl = OWN, certificates: Path | None = None
+    request: Request | str, limits: FetchSection = SMALL, crawl: CrawlSection = OWN, certificates: Path | None = None
 ) -> Page | Failure:
     async def story() -> Page | Failure:
         with transporting(limits, crawl, certificates=certificates) as transport:
@@ -68,13 +71,15 @@ def outcome_of(
     return asyncio.run(story())
 
 
-def page_of(request: Request | str, limits: Fetch = SMALL, certificates: Path | None = None) -> Page:
+def page_of(request: Request | str, limits: FetchSection = SMALL, certificates: Path | None = None) -> Page:
     outcome = outcome_of(request, limits, certificates=certificates)
     assert isinstance(outcome, Page), outcome
     return outcome
 
 
-def failure_of(url: str, limits: Fetch = SMALL, crawl: Crawl = OWN, certificates: Path | None = None) -> FailureKind:
+def failure_of(
+    url: str, limits: FetchSection = SMALL, crawl: CrawlSection = OWN, certificates: Path | None = None
+) -> FailureKind:
     outcome = outcome_of(url, limits, crawl, certificates)
     assert isinstance(outcome, Failure), outcome
     assert outcome.url == url

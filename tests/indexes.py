@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tarrafa.keep import DocumentRow
-from tarrafa.keep.documents import _table
+from tarrafa.keep.row_writers import document_table
 from tarrafa.layout import CrawlPaths
 from tarrafa.search import IndexWriter, Search, SearchRequest
 
@@ -22,7 +22,7 @@ def row(path: str, text: str = "", title: str = "", **more: Any) -> DocumentRow:
 
 
 def batch(rows: Iterable[DocumentRow]) -> pa.RecordBatch:
-    (found,) = _table(list(rows)).combine_chunks().to_batches()
+    (found,) = document_table(list(rows)).combine_chunks().to_batches()
     return found
 
 

@@ -3,9 +3,18 @@
 import json
 from pathlib import Path
 
-from keep_pages import make_page, opened, quick_folder
+from archive_pages import make_page, opened, quick_folder
 from mortal import fork_children
-from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, Documents, Links, Place, join_segments, whole_pages
+from tarrafa.keep import (
+    DOCUMENTS,
+    LINKS,
+    DocumentRow,
+    DocumentWriter,
+    LinkWriter,
+    Place,
+    join_segments,
+    read_whole_pages,
+)
 from tarrafa.records import Page
 
 PAGES_A_LIFE = 12
@@ -35,8 +44,9 @@ def commit(folder: Path, checkpoint: int, count: int, end: Place) -> None:
 def work(folder: Path) -> None:
     checkpoint, first, end = committed(folder)
     archive = opened(folder / "archive", end, FILE_LIMIT_BYTES)
-    documents, links = Documents(folder / "documents", checkpoint, rows_limit=2), Links(folder / "links", checkpoint)
-    kept = [(stored.page, stored.place) for stored in whole_pages(folder / "archive", archive.end, end)]
+    documents = DocumentWriter(folder / "documents", checkpoint, rows_limit=2)
+    links = LinkWriter(folder / "links", checkpoint)
+    kept = [(stored.page, stored.place) for stored in read_whole_pages(folder / "archive", archive.end, end)]
     for count in range(first + 1, first + PAGES_A_LIFE + 1):
         # What was kept after the checkpoint is there, and only its rows are missing.
         page, place = kept.pop(0) if kept else (page_of(count - 1), archive.end)

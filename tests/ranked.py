@@ -8,7 +8,7 @@ import numpy as np
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranking import update_ranks
-from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links
+from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter
 from tarrafa.rank import RankColumns, Ranks, RankSettings
 from tarrafa.urls import fingerprint
 
@@ -40,7 +40,8 @@ class Crawl:
         self.links.append((url, self.now, links))
 
     def commit(self) -> None:
-        documents, links = Documents(self.folder.documents, self.checkpoint), Links(self.folder.links, self.checkpoint)
+        documents = DocumentWriter(self.folder.documents, self.checkpoint)
+        links = LinkWriter(self.folder.links, self.checkpoint)
         for row in self.rows:
             documents.add(row)
         for page in self.links:

@@ -15,11 +15,20 @@ import pytest
 from tarrafa.agent import Checkpoint, HostDatabase, Totals
 from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.errors import InputError
-from tarrafa.keep import BEGINNING, DocumentRow, Documents, Link, Links, open_archive
+from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter, open_archive
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Headers, Page
 from tarrafa.search import Hit, Results, SearchRequest
-from tarrafa.serve import Collection, Rate, Reader, Searching, Server, Site, listen, make_application
+from tarrafa.serve import (
+    FactsReader,
+    LiveSearch,
+    RateLimit,
+    SearchEngine,
+    SearchPage,
+    SearchServer,
+    listen,
+    make_application,
+)
 
 DAY = 86_400.0
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
@@ -120,7 +129,7 @@ def make_crawl(root: Path, listener: str = "http://127.0.0.1:9/") -> Path:
 
 def keep_visits(paths: CrawlPaths, visits: Sequence[Visit]) -> None:
     archive = open_archive(paths.archive, BEGINNING, VirtualClock(NOON))
-    documents, links = Documents(paths.documents, 0), Links(paths.links, 0)
+    documents, links = DocumentWriter(paths.documents, 0), LinkWriter(paths.links, 0)
     for visit in visits:
         at = NOON + visit.day * DAY
         body = b"" if visit.outcome == "unchanged" else visit.body.encode()
@@ -215,7 +224,7 @@ class FakeSearch:
         self.refreshes += 1
 
 
-def no_index(*_: object) -> Searching:
+def no_index(*_: object) -> SearchEngine:
     raise InputError("nothing is indexed in /secret/place")
 
 
@@ -278,21 +287,23 @@ class Served:
 
 @contextmanager
 def served(
-    root: Path, search: FakeSearch | None = None, clock: Clock | None = None, rate: Rate | None = None
+    root: Path, search: FakeSearch | None = None, clock: Clock | None = None, limit: RateLimit | None = None
 ) -> Iterator[Served]:
     """Without a search nothing is indexed."""
     now = clock or SystemClock()
     opener = no_index if search is None else lambda *_: search
-    site = Site(Collection(root, now, opener), Reader(root), now, rate=rate or Rate(per_second=0))
+    page = SearchPage(
+        LiveSearch(root, now, opener), FactsReader(root), now, rate_limit=limit or RateLimit(per_second=0)
+    )
     paths: list[str] = []
-    application = make_application(site)
+    application = make_application(page)
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             paths.append(scope["path"])
         await application(scope, receive, send)
 
-    server = Server(noting, listen("127.0.0.1", 0))
+    server = SearchServer(noting, listen("127.0.0.1", 0))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

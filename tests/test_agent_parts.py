@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.agent.discovery import Discovery
-from tarrafa.agent.extract_pool import LARGE_BYTES
 from tarrafa.agent.frontier import UrlBuffer
 from tarrafa.agent.ingest import Annotations, annotations_of, collect
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
@@ -20,8 +19,8 @@ from tarrafa.agent.progress import Rates, cpu_seconds, memory_bytes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
 from tarrafa.errors import DamagedError
-from tarrafa.extract import Options
-from tarrafa.keep import BEGINNING, Kept, Place
+from tarrafa.extract import LARGE_BYTES, ExtractOptions
+from tarrafa.keep import BEGINNING, Place, StoredAt
 from tarrafa.records import Failure, FailureKind, Page
 from tarrafa.schedule import SITEMAP_HINT, Level, Scope, UrlBounds, UrlKind, decode_hint, encode_hint, nearer
 from tarrafa.schedule.order import DEPTH_MAX, PRIORITY_MAX
@@ -160,7 +159,7 @@ def test_count_of_links_stays_within_its_column() -> None:
 
 
 def reader(body_limit_bytes: int = 5_000_000) -> PageReader:
-    return PageReader(Options(), body_limit_bytes)
+    return PageReader(ExtractOptions(), body_limit_bytes)
 
 
 def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
@@ -170,7 +169,9 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 def collected(found: Page, depth: int = 0) -> Unsaved:
     into, discovery = Unsaved(), Discovery(Scope(lambda name: name != "b.example", UrlBounds(depth=3)), Level())
     (parsed,) = reader().parse([asyncio.run(reader().decode(found))])
-    collect(into, parsed, Kept(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",)), discovery, "tarrafa")
+    collect(
+        into, parsed, StoredAt(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",)), discovery, "tarrafa"
+    )
     discovery.follow_listed(into, parsed.extract, depth + 1)
     return into
 

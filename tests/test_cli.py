@@ -14,7 +14,7 @@ import typer
 
 from servers import Server, Visit
 from tarrafa import __version__, wiring
-from tarrafa.cli.run import COMMANDS, EXAMPLES, GROUPS, app, run
+from tarrafa.cli.app import COMMANDS, EXAMPLES, GROUPS, app, run
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
 
@@ -213,10 +213,10 @@ def test_config_shows_every_key_with_value_origin_and_meaning(tarrafa: Tarrafa) 
 
 
 def test_config_says_whether_public_hosts_may_be_visited(tarrafa: Tarrafa) -> None:
-    assert "Public hosts are not visited" in tarrafa("config")[1]
+    assert "Public hosts cannot be crawled" in tarrafa("config")[1]
     assert json.loads(tarrafa("config", "--json")[1])["public_hosts"] is False
     Path("tarrafa.toml").write_text('crawl.user_agent = "Name/1.0 (+https://your.site/bot)"\n')
-    assert "Public hosts may be visited" in tarrafa("config")[1]
+    assert "Public hosts can be crawled" in tarrafa("config")[1]
     assert json.loads(tarrafa("config", "--json")[1])["contact"] == "https://your.site/bot"
 
 

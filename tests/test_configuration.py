@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tarrafa.configuration import (
     KEYS,
     Configuration,
-    Fetch,
+    FetchSection,
     Key,
     load,
     to_toml,
 )
-from tarrafa.configuration.kinds import Choice, Duration, Number, Size, Switch, Whole
-from tarrafa.configuration.load import FILE_LIMIT_BYTES
+from tarrafa.configuration.toml_file import FILE_LIMIT_BYTES
+from tarrafa.configuration.value_types import BooleanType, ChoiceType, DurationType, IntegerType, NumberType, SizeType
 from tarrafa.errors import ConfigurationError
 from tarrafa.units import parse_duration, parse_size
 
@@ -48,7 +48,7 @@ def test_without_file_and_flags_everything_is_default() -> None:
     configuration = load()
     assert configuration == Configuration()
     assert {configuration.origin(key) for key in KEYS.values()} == {"default"}
-    assert configuration.fetch == Fetch(30.0, 10.0, 5_000_000, 65_536)
+    assert configuration.fetch == FetchSection(30.0, 10.0, 5_000_000, 65_536)
 
 
 def test_file_of_the_current_folder_is_read_by_itself() -> None:
@@ -114,7 +114,7 @@ def test_whole_number_is_good_for_a_number() -> None:
         ("[web]\nhosts = 3.0", 2, "[web] hosts: 3.0 is not a whole number; write for example 1"),
         ("[web]\nspeed = nan", 2, "[web] speed: nan is not a number; write for example 1.5"),
         ("[web]\nspeed = [1]", 2, "[web] speed: an array is not a number; write for example 1.5"),
-        ("web.names = 1", 1, "[web] names: 1 is neither true nor false; write true or false, without quotes"),
+        ("web.names = 1", 1, "[web] names: 1 is not a boolean; write true or false, without quotes"),
         ('[log]\nlevel = "loud"', 2, '[log] level: "loud" is not one of "debug", "info", "warning", "error"'),
         ("[crawl]\nuser_agent = 3", 2, '[crawl] user_agent: 3 is not a text; write for example "text", with quotes'),
         ('crawl.user_agent = "é"', 1, '[crawl] user_agent: "é" must be visible ASCII characters, at least one'),
@@ -123,9 +123,9 @@ def test_whole_number_is_good_for_a_number() -> None:
         (
             "[zzz]",
             1,
-            'unknown section "zzz"; known are [crawl], [politeness], [fetch], [extract], [keep], [web], [log]',
+            'unknown section "zzz"; known sections are [crawl], [politeness], [fetch], [extract], [keep], [web], [log]',
         ),
-        ("hosts = 3", 1, '"hosts" stands outside a section; did you mean [web] hosts?'),
+        ("hosts = 3", 1, '"hosts" is outside of a section; did you mean [web] hosts?'),
         ("fetch = 3", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
         ("[[fetch]]", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
         ('[crawl]\ntimeout = "1s"', 2, '[crawl] unknown key "timeout"; did you mean [fetch] timeout?'),
@@ -167,7 +167,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file() -> None:
 
 def test_file_that_is_not_utf8_is_refused_with_the_line() -> None:
     assert problems("[web]\n# Configuração\n".encode("latin-1")) == [
-        "tarrafa.toml:2: is not UTF-8; save the file in that encoding"
+        "tarrafa.toml:2: is not UTF-8; save the file as UTF-8"
     ]
 
 
@@ -179,7 +179,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_endless_file_is_refused() -> None:
-    assert "is larger than a configuration can be" in problems(b"#" * (FILE_LIMIT_BYTES + 1))[0]
+    assert "is too large; the limit is 1,000,000 bytes" in problems(b"#" * (FILE_LIMIT_BYTES + 1))[0]
 
 
 def test_deep_nesting_is_refused() -> None:
@@ -204,19 +204,19 @@ def test_any_text_loads_or_is_refused_in_printable_lines(text: str) -> None:
 
 
 def values_of(key: Key) -> st.SearchStrategy[Any]:
-    match key.kind:
-        case Duration(least, most):
+    match key.type:
+        case DurationType(least, most):
             shortest, longest = (round(parse_duration(each) * 1_000) for each in (least, most))
             return st.integers(shortest, longest).map(lambda count: f"{count}ms")
-        case Size(least, most):
+        case SizeType(least, most):
             return st.integers(parse_size(least), parse_size(most)).map(lambda count: f"{count}B")
-        case Whole(least, most):
+        case IntegerType(least, most):
             return st.integers(least, most)
-        case Number(least, most):
+        case NumberType(least, most):
             return st.floats(least, most)
-        case Switch():
+        case BooleanType():
             return st.booleans()
-        case Choice(options):
+        case ChoiceType(options):
             return st.sampled_from(options)
         case _:
             return st.text([chr(code) for code in range(32, 127)], min_size=1, max_size=40).filter(str.strip)
@@ -235,5 +235,5 @@ def test_written_configuration_loads_back_to_the_same_values(flags: dict[str, ob
 def test_every_key_says_what_it_is() -> None:
     for key in KEYS.values():
         assert key.help
-        assert key.kind.describe()
-        assert key.kind.read(tomllib.loads(f"x = {key.kind.write(key.default)}")["x"]) == key.default
+        assert key.type.describe()
+        assert key.type.read(tomllib.loads(f"x = {key.type.write(key.default)}")["x"]) == key.default

@@ -16,7 +16,7 @@ import pytest
 
 from crawls import ServedWeb, arguments, crawled, documents, hasty, links, pages_fetched, run, served
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import pages
+from tarrafa.keep import read_pages
 from tarrafa.verify import Veuniq
 
 KEYS = {"pages", "bytes", "hosts", "known", "seconds", "outcomes", "refusals", "ending"}
@@ -200,7 +200,7 @@ def test_second_ctrl_c_stops_at_once_and_nothing_is_lost(tmp_path: Path) -> None
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode in (0, 130)
-        kept = {stored.page.url for stored in pages(CrawlFolder(tmp_path / "crawl").archive)}
+        kept = {stored.page.url for stored in read_pages(CrawlFolder(tmp_path / "crawl").archive)}
         crawled(web, tmp_path / "crawl", "--pages", str(len(kept) + 5))
     assert kept <= {row["url"] for row in documents(tmp_path / "crawl")}
 
@@ -218,7 +218,7 @@ def test_second_crawl_of_a_folder_is_refused_and_status_tells(tmp_path: Path) ->
             os.kill(process.pid, signal.SIGKILL)
             process.communicate()
         status = run("status", "--dir", str(tmp_path / "crawl"))
-        assert "goes on with it" in status.stdout
+        assert "Killed; everything up to the last checkpoint is saved" in status.stdout
 
 
 def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: Path) -> None:
@@ -234,10 +234,10 @@ def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: P
                 shown += data
         os.close(ours)
         out = process.communicate()[0]
-    for word in (b"outcomes", b"in flight", b"suspended", b"memory, disk", b"Ctrl-C stops"):
+    for word in (b"outcomes", b"in flight", b"suspended", b"memory, disk", b"Press Ctrl-C"):
         assert word in shown
     assert "60 pages" in out
-    assert "the limit of pages is reached" in out
+    assert "Stopped: reached the limit of --pages" in out
 
 
 def test_elsewhere_a_line_is_told_now_and_then(web: ServedWeb, tmp_path: Path) -> None:

@@ -99,4 +99,4 @@ def test_page_that_was_not_visited_tells_why_its_host_is_not(tmp_path: Path) -> 
         run("--config", str(hasty(tmp_path)), "crawl", url, "--dir", str(tmp_path / "crawl"))
     done = run("page", url, "--dir", str(tmp_path / "crawl"))
     assert done.returncode != 0
-    assert "its host is suspended, because of robots.txt http-500" in done.stderr
+    assert "its host is suspended (robots.txt http-500)" in done.stderr

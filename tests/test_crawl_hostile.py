@@ -13,7 +13,7 @@ import pytest
 
 from crawls import ServedWeb, arguments, crawled, documents, followed, hasty, pages_fetched, run, served
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import pages
+from tarrafa.keep import read_pages
 from tarrafa.urls import host_of
 from tarrafa.verify import Veuniq
 
@@ -63,7 +63,7 @@ def test_no_url_that_was_extracted_is_lost(whole: Path) -> None:
 
 
 def test_every_url_is_known_with_what_became_of_it(whole: Path) -> None:
-    kept = {stored.page.url for stored in pages(CrawlFolder(whole).archive)}
+    kept = {stored.page.url for stored in read_pages(CrawlFolder(whole).archive)}
     with Veuniq(CrawlFolder(whole).repository) as repository:
         assert list(repository.problems()) == []
         known = {each.url: each for each in repository.urls()}
@@ -72,7 +72,7 @@ def test_every_url_is_known_with_what_became_of_it(whole: Path) -> None:
 
 
 def test_no_page_is_larger_than_its_bound(whole: Path) -> None:
-    sizes = [len(stored.page.body) for stored in pages(CrawlFolder(whole).archive)]
+    sizes = [len(stored.page.body) for stored in read_pages(CrawlFolder(whole).archive)]
     assert max(sizes) <= BODY_LIMIT_BYTES
     assert max(sizes) > BODY_LIMIT_BYTES // 2
 

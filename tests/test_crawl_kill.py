@@ -11,7 +11,7 @@ import warcio.archiveiterator
 
 from crawls import arguments, documents, followed, links, pages_fetched, served
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import pages, whole_pages
+from tarrafa.keep import read_pages, read_whole_pages
 from tarrafa.verify import Veuniq
 
 KILLS = 50
@@ -72,7 +72,7 @@ def test_no_host_is_visited_too_early_however_often_the_crawl_is_killed(tmp_path
 
 def check_archive(folder: Path) -> None:
     """Valid to the end, and no page in it twice."""
-    kept = [stored.page.url for stored in pages(CrawlFolder(folder).archive)]
+    kept = [stored.page.url for stored in read_pages(CrawlFolder(folder).archive)]
     assert len(kept) == len(set(kept))
     count = 0
     for path in sorted(CrawlFolder(folder).archive.iterdir()):
@@ -85,7 +85,7 @@ def check_archive(folder: Path) -> None:
 
 def check_revisits(folder: Path) -> None:
     """What was read in a page that is kept without its body is what was read in the one that has it."""
-    stored = list(whole_pages(CrawlFolder(folder).archive))
+    stored = list(read_whole_pages(CrawlFolder(folder).archive))
     pages_by_place = {each.place: each.page for each in stored}
     revisits = [(each.page, pages_by_place[each.original]) for each in stored if each.original]
     assert revisits
@@ -103,7 +103,7 @@ def check_rows(folder: Path) -> None:
     rows = documents(folder)
     urls = [row["url"] for row in rows]
     assert len(urls) == len(set(urls))
-    assert set(urls) == {stored.page.url for stored in pages(CrawlFolder(folder).archive)}
+    assert set(urls) == {stored.page.url for stored in read_pages(CrawlFolder(folder).archive)}
     sources = {row["source"] for row in links(folder)}
     assert sources <= set(urls)
     with Veuniq(CrawlFolder(folder).repository) as repository:

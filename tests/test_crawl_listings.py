@@ -16,7 +16,7 @@ from tarrafa.agent import CrawlFolder
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of
-from tarrafa.extract import Extract, Format, Listing
+from tarrafa.extract import Extract, ListedUrls, PageFormat
 from tarrafa.schedule import Level, Scope, UrlBounds
 from tarrafa.verify import Veuniq
 
@@ -30,9 +30,9 @@ def discovery() -> Discovery:
     return Discovery(Scope(lambda name: name != "b.example", UrlBounds(depth=3)), Level())
 
 
-def unsaved_of(listing: Listing, depth: int, is_judged_first: bool) -> Unsaved:
+def unsaved_of(listing: ListedUrls, depth: int, is_judged_first: bool) -> Unsaved:
     found, judge = Unsaved(), discovery()
-    extract = Extract(f"{A}/map.xml", Format.SITEMAP, listed=listing)
+    extract = Extract(f"{A}/map.xml", PageFormat.SITEMAP, listed=listing)
     judged = asyncio.run(judge.judge_listed(extract, depth)) if is_judged_first else None
     judge.offer(found, f"{A}/1", 0)
     if judged is None:
@@ -69,7 +69,7 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
     folder: Path, entries: list[tuple[str, bool]], depth: int, slice_urls: int, part_urls: int
 ) -> None:
     urls, are_sitemaps = zip(*entries, strict=True)
-    listing = Listing(urls, are_sitemaps=are_sitemaps)
+    listing = ListedUrls(urls, are_sitemaps=are_sitemaps)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tarrafa.agent.discovery._SLICE", slice_urls)
         patch.setattr("tarrafa.agent.url_batches._PART_URLS", part_urls)

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from archive_pages import seen_by_fastwarc, seen_by_warcio, warc_files
 from crawls import ServedWeb, crawled, documents, links, run, served
-from keep_pages import seen_by_fastwarc, seen_by_warcio, warc_files
 from tarrafa.agent import CrawlFolder
-from tarrafa.keep import StoredPage, whole_pages
-from tarrafa.serve import Reader
+from tarrafa.keep import StoredPage, read_whole_pages
+from tarrafa.serve import FactsReader
 
 LEAST_BYTES = 1_000
 
@@ -42,7 +42,7 @@ def whole(web: ServedWeb, begun: Path) -> Path:
 
 
 def kept(folder: Path) -> list[StoredPage]:
-    return list(whole_pages(CrawlFolder(folder).archive))
+    return list(read_whole_pages(CrawlFolder(folder).archive))
 
 
 def revisits(folder: Path) -> dict[str, StoredPage]:
@@ -152,7 +152,7 @@ def test_page_that_is_kept_as_a_revisit_is_shown_in_every_form(whole: Path, tmp_
 
 
 def test_stored_copy_of_a_revisit_is_shown(whole: Path) -> None:
-    reader, by_place = Reader(whole), {stored.place: stored.page.url for stored in kept(whole)}
+    reader, by_place = FactsReader(whole), {stored.place: stored.page.url for stored in kept(whole)}
     for url, stored in revisits(whole).items():
         assert stored.original
         copy, original = reader.copy(url), reader.copy(by_place[stored.original])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.lab.web import served_in_process
 
 

@@ -9,13 +9,15 @@ import pytest
 
 from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, RunLimits
-from tarrafa.configuration import Configuration, Crawl, Politeness
+from tarrafa.configuration import Configuration, CrawlSection, PolitenessSection
 from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 
 
-def is_own(folder: Path, crawl: Crawl, politeness: Politeness, host: str, addresses: Sequence[str]) -> bool:
+def is_own(
+    folder: Path, crawl: CrawlSection, politeness: PolitenessSection, host: str, addresses: Sequence[str]
+) -> bool:
     """Whether the agent takes the host for one that may be visited more often than once a second."""
 
     async def asked() -> bool:
@@ -29,7 +31,7 @@ def is_own(folder: Path, crawl: Crawl, politeness: Politeness, host: str, addres
     return asyncio.run(asked())
 
 
-LISTED = replace(Politeness(), own_hosts="own.example, Other.Example")
+LISTED = replace(PolitenessSection(), own_hosts="own.example, Other.Example")
 
 
 @pytest.mark.parametrize(
@@ -49,12 +51,12 @@ LISTED = replace(Politeness(), own_hosts="own.example, Other.Example")
 def test_hosts_that_may_be_visited_more_often_than_once_a_second(
     host: str, addresses: list[str], allow_private: bool, expected: bool, tmp_path: Path
 ) -> None:
-    crawl = replace(Crawl(), allow_private=allow_private)
+    crawl = replace(CrawlSection(), allow_private=allow_private)
     assert is_own(tmp_path / "crawl", crawl, LISTED, host, addresses) is expected
 
 
 def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
-    assert not is_own(tmp_path / "crawl", Crawl(), Politeness(), "http://none", [PUBLIC])
+    assert not is_own(tmp_path / "crawl", CrawlSection(), PolitenessSection(), "http://none", [PUBLIC])
 
 
 @pytest.mark.parametrize(
@@ -66,10 +68,10 @@ def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
     ],
 )
 def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPolicy) -> None:
-    chosen = wiring.delay_policy(replace(Politeness(), policy=name))
+    chosen = wiring.delay_policy(replace(PolitenessSection(), policy=name))
     assert (type(chosen), chosen) == (type(policy), policy)
 
 
 @pytest.mark.parametrize(("name", "order"), [("level", Level), ("fifo", Fifo)])
 def test_order_is_the_one_that_was_chosen(name: str, order: type) -> None:
-    assert type(wiring.order(Configuration(crawl=replace(Crawl(), order=name)))) is order
+    assert type(wiring.order(Configuration(crawl=replace(CrawlSection(), order=name)))) is order

@@ -1,15 +1,17 @@
 """The documentation says what is there, and nothing points to what is not."""
 
 import ast
+import doctest
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from tarrafa.cli.run import app
+from tarrafa.cli.app import app
 from tarrafa.configuration import KEYS, SECTIONS, load
 from tarrafa.records import FailureKind
 
@@ -83,7 +85,7 @@ def test_no_command_is_documented_that_does_not_exist() -> None:
 @pytest.mark.parametrize("path", KEYS)
 def test_every_configuration_key_is_documented_as_it_is(path: str) -> None:
     key = KEYS[path]
-    row = f"| `{key.name}` | `{key.kind.write(key.default)}` | {key.kind.describe()} | {key.help} |"
+    row = f"| `{key.name}` | `{key.type.write(key.default)}` | {key.type.describe()} | {key.help} |"
     assert row in section(reference("configuration.md"), f"[{key.section}]").splitlines()
 
 
@@ -101,6 +103,26 @@ def test_every_configuration_shown_is_valid(page: str, text: str, tmp_path: Path
     path = tmp_path / "tarrafa.toml"
     path.write_text(text)
     assert load(path)
+
+
+# Python.
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "\n>>> " in page.read_text()], ids=named)
+def test_every_example_gives_what_the_page_shows(page: Path) -> None:
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+IMPORTS = sorted(
+    {found for page in PAGES for found in re.findall(r"from (tarrafa\S*) import (\w[\w, ]*)", page.read_text())}
+)
+
+
+@pytest.mark.parametrize(("module", "names"), IMPORTS)
+def test_every_import_shown_works(module: str, names: str) -> None:
+    assert [name for name in names.split(", ") if not hasattr(import_module(module), name)] == []
 
 
 # Words.

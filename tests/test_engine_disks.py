@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repositories import HOSTS, OPENERS, Model, contents, drained, made_batch, new_folder
+from repositories import HOSTS, ON_DISK, OPENERS, Model, contents, drained, made_batch, new_folder
 from tarrafa.errors import WorkError
 
 NOBODY = 65534
@@ -68,7 +68,7 @@ def told(folder: Path) -> AbstractContextManager[object]:
     return pytest.raises(WorkError, match=f"{folder}.*nothing was damaged")
 
 
-@pytest.mark.parametrize("name", OPENERS)
+@pytest.mark.parametrize("name", ON_DISK)
 def test_a_folder_that_may_not_be_written_to_is_told_and_nothing_is_damaged(name: str) -> None:
     with new_folder() as folder:
         given(name, folder)
@@ -92,7 +92,7 @@ def test_a_database_that_may_not_be_written_to_is_told_and_nothing_is_damaged(na
 
 
 # What keeps its files open does not notice that it could not open them again.
-OPENS_FILES = [name for name in OPENERS if name.partition(" ")[0] not in ("sqlite", "lmdb", "mercator-a", "rocksdb")]
+OPENS_FILES = [name for name in ON_DISK if name.partition(" ")[0] not in ("sqlite", "lmdb", "mercator-a", "rocksdb")]
 
 
 @pytest.mark.parametrize("name", OPENS_FILES)
@@ -121,7 +121,7 @@ def full_disk(size_bytes: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("size_bytes", [0, 400, 2000])
-@pytest.mark.parametrize("name", OPENERS)
+@pytest.mark.parametrize("name", ON_DISK)
 def test_a_full_disk_is_told_and_the_same_process_goes_on_when_there_is_room(name: str, size_bytes: int) -> None:
     """Some have room enough in so small files; then nothing is to be told."""
     with new_folder() as folder:

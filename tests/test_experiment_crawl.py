@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.lab.experiment.steadiness import CrawlSample, page, parts, verdict
 
 # Ten seconds for each thousand pages, four more of CPU, the same memory.

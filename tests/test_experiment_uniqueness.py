@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.lab.experiment import papers, parameter_study, plots
 from tarrafa.lab.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
@@ -166,7 +166,7 @@ def test_the_command_prints_a_table_and_writes_all_files(
 
 def test_an_engine_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["experiment", "uniqueness", "--engines", "veuniq,nosuch"]) == 2
-    assert "no engine is called nosuch" in capsys.readouterr().err
+    assert "unknown engine 'nosuch'" in capsys.readouterr().err
 
 
 # Parameters.

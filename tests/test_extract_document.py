@@ -3,13 +3,9 @@
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tarrafa.extract import Document, Extract, Format, Options, extract
-from tarrafa.extract.blocks import all_collapsed, collapsed
+from tarrafa.extract import Document, Extract, ExtractOptions, PageFormat, extract
 from tarrafa.extract.bounds import HEADINGS_LIMIT, TEXT_CHARS, TITLE_CHARS
-from tarrafa.extract.dates import moment
 from tarrafa.records import Page
 
 URL = "http://a.test/d/p.html"
@@ -19,7 +15,7 @@ PORTUGUESE = "A prefeitura da cidade anunciou hoje as novas regras para o transp
 def read(html: str | bytes, media_type: str = "text/html", robots_name: str = "tarrafa", **headers: str) -> Extract:
     body = html if isinstance(html, bytes) else html.encode()
     sent = (("Content-Type", media_type), *((name.replace("_", "-"), value) for name, value in headers.items()))
-    return extract(Page(URL, 200, sent, body, at=0.0), body, Options(robots_name=robots_name))
+    return extract(Page(URL, 200, sent, body, at=0.0), body, ExtractOptions(robots_name=robots_name))
 
 
 def document(html: str | bytes, **headers: str) -> Document:
@@ -89,7 +85,7 @@ def test_text_is_bounded() -> None:
 def test_plain_text_is_kept_and_has_no_links() -> None:
     found = read("see http://b.test/\n\n  x ", "text/plain; charset=utf-8")
     assert (found.format, found.document.text, tuple(found.links), tuple(found.listed)) == (
-        Format.TEXT,
+        PageFormat.TEXT,
         "see http://b.test/\n\n  x",
         (),
         (),
@@ -147,33 +143,6 @@ def test_what_is_said_to_robots_is_kept_as_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("2024-02-29", 1709164800),
-        ("2024-02-29T12:30:00Z", 1709209800),
-        ("2024-02-29T12:30:00.123-03:00", 1709220600),
-        ("2024-02-29 12:30", 1709209800),
-        ("20240229T123000+0530", 1709190000),
-        ("2024", 1704067200),
-        ("2024-02", 1706745600),
-        ("Thu, 29 Feb 2024 12:30:00 GMT", 1709209800),
-        ("Thursday, 29-Feb-24 12:30:00 GMT", 1709209800),
-        ("29 Feb 2024 12:30 EST", 1709227800),
-        ("2024-02-30", None),
-        ("2024-02-29T25:00", None),
-        ("1850-01-01", None),
-        ("9999-01-01", None),
-        ("29 Fev 2024", None),
-        ("yesterday", None),
-        ("", None),
-        ("2024-01-01T00:00+99:99", 1704067200 - 3 * 3600 - 39 * 60),
-    ],
-)
-def test_moments(text: str, seconds: int | None) -> None:
-    assert moment(text) == seconds
-
-
-@pytest.mark.parametrize(
     ("html", "headers", "published", "modified"),
     [
         ("<meta property=article:published_time content=1970-01-02>", {}, 86400, None),
@@ -202,36 +171,29 @@ def test_record_goes_between_processes_and_is_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("media_type", "body", "form"),
     [
-        ("text/html", b"<p>x", Format.HTML),
-        ("application/xhtml+xml", b"<p>x", Format.HTML),
-        ("", b"<!DOCTYPE html><p>x", Format.HTML),
-        ("", b"  <!-- c --><HTML>", Format.HTML),
-        ("application/octet-stream", b"\xef\xbb\xbf<html>", Format.HTML),
-        ("text/xml", b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>', Format.HTML),
-        ("application/xml", b"<svg/>", Format.OTHER),
-        ("text/html", b"\x89PNG\r\n\x1a\n", Format.OTHER),
-        ("text/html", b"%PDF-1.4", Format.OTHER),
-        ("", b"\x00\x01", Format.OTHER),
-        ("", b"plain words", Format.TEXT),
-        ("image/png", b"<html>", Format.OTHER),
-        ("text/html", b"", Format.OTHER),
-        ("text/html", b'<?xml version="1.0"?><rss></rss>', Format.FEED),
-        ("text/plain", b"<urlset/>", Format.SITEMAP),
-        ("text/html", b"<!---->" * 500, Format.HTML),
+        ("text/html", b"<p>x", PageFormat.HTML),
+        ("application/xhtml+xml", b"<p>x", PageFormat.HTML),
+        ("", b"<!DOCTYPE html><p>x", PageFormat.HTML),
+        ("", b"  <!-- c --><HTML>", PageFormat.HTML),
+        ("application/octet-stream", b"\xef\xbb\xbf<html>", PageFormat.HTML),
+        ("text/xml", b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>', PageFormat.HTML),
+        ("application/xml", b"<svg/>", PageFormat.OTHER),
+        ("text/html", b"\x89PNG\r\n\x1a\n", PageFormat.OTHER),
+        ("text/html", b"%PDF-1.4", PageFormat.OTHER),
+        ("", b"\x00\x01", PageFormat.OTHER),
+        ("", b"plain words", PageFormat.TEXT),
+        ("image/png", b"<html>", PageFormat.OTHER),
+        ("text/html", b"", PageFormat.OTHER),
+        ("text/html", b'<?xml version="1.0"?><rss></rss>', PageFormat.FEED),
+        ("text/plain", b"<urlset/>", PageFormat.SITEMAP),
+        ("text/html", b"<!---->" * 500, PageFormat.HTML),
     ],
 )
-def test_format_is_told_by_type_and_first_bytes(media_type: str, body: bytes, form: Format) -> None:
+def test_format_is_told_by_type_and_first_bytes(media_type: str, body: bytes, form: PageFormat) -> None:
     assert read(body, media_type).format is form
 
 
 # White space.
-
-SPACES = " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000"
-
-
-@given(st.lists(st.text(st.sampled_from("aé|\x00\u200b\ud800" + SPACES), max_size=8), max_size=5))
-def test_texts_are_collapsed_together_as_each_alone(texts: list[str]) -> None:
-    assert all_collapsed(texts) == [collapsed(text) for text in texts] == [" ".join(text.split()) for text in texts]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Whatever the bytes: a record within its bounds, never an exception. None of these pages takes more than a moment."""
 
+import gzip
+import os
 import re
 from itertools import count, islice
 
@@ -7,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tarrafa.extract import Extract, Options, bounds, extract
-from tarrafa.extract.tame import _may_have_long_tags, pieces
+from tarrafa.extract import Extract, ExtractOptions, bounds, extract, is_expensive
+from tarrafa.extract.sanitize import may_have_long_tags, sanitize
 from tarrafa.lab.web import Plan, SyntheticWeb
 from tarrafa.records import Page
 from webs import get, pages_of
@@ -18,7 +20,7 @@ SIZE_BYTES = 5_000_000
 
 
 def read(body: bytes, media_type: str = "text/html", images: bool = False) -> Extract:
-    return extract(Page(URL, 200, (("Content-Type", media_type),), body, at=0.0), body, Options(images=images))
+    return extract(Page(URL, 200, (("Content-Type", media_type),), body, at=0.0), body, ExtractOptions(images=images))
 
 
 def assert_within_bounds(found: Extract) -> None:
@@ -136,14 +138,14 @@ def test_overgrown_page_is_read_within_bounds(body: bytes) -> None:
     assert_within_bounds(read(body, images=True))
 
 
-def test_taming_leaves_ordinary_pages_alone() -> None:
-    assert all(pieces(body) == [body] for body in BODIES)
+def test_sanitizing_leaves_ordinary_pages_alone() -> None:
+    assert all(sanitize(body) == [body] for body in BODIES)
 
 
 def test_large_page_is_parsed_in_pieces_that_lose_nothing() -> None:
     body = numbered(b"<div><p>text <a href=%d>x</a></div>", 300_000)
-    assert len(pieces(body)) > 1
-    assert b"".join(pieces(body)) == body
+    assert len(sanitize(body)) > 1
+    assert b"".join(sanitize(body)) == body
     links = read(body).links
     assert [link.target for link in links] == [f"http://a.test/d/{number}" for number in range(len(links))]
     assert len(links) == bounds.LINKS_LIMIT
@@ -151,7 +153,7 @@ def test_large_page_is_parsed_in_pieces_that_lose_nothing() -> None:
 
 def test_links_stay_where_formatting_is_dropped() -> None:
     body = numbered(b"<p><font a=%d>x <a href=y>z</a>", 60_000)
-    assert b"<font" not in b"".join(pieces(body))
+    assert b"<font" not in b"".join(sanitize(body))
     assert len(read(body).links) == body.count(b"<a ")
 
 
@@ -176,7 +178,7 @@ MANY = b" ".join(b"b%d" % number for number in range(8_000))
 def test_overgrown_tag_loses_its_attributes_however_it_hides_and_the_rest_stays(before: bytes, filler: bytes) -> None:
     overgrown = b"<div " + FEW[:200] + b" " + before + b" " + MANY.replace(b"b2500", b"b2500 " + before) + b">"
     page = b"<a href=1>one</a>" + overgrown + b"<a href=2>two</a></div>" + filler
-    assert len(b"".join(pieces(page))) < len(page) - len(MANY) + 10
+    assert len(b"".join(sanitize(page))) < len(page) - len(MANY) + 10
     found = read(page)
     assert [(link.target[-1], link.text) for link in found.links] == [("1", "one"), ("2", "two")]
     assert MANY[:5].decode() not in found.document.text
@@ -192,7 +194,7 @@ def test_page_without_a_long_tag_for_the_look_has_none_for_the_parser(parts: lis
     page = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounds, "TAG_BYTES", step)
-        may_have = _may_have_long_tags(page)
+        may_have = may_have_long_tags(page)
     assert may_have or longest_tag(page) <= step
 
 
@@ -209,7 +211,7 @@ def tag_end(page: bytes, at: int) -> int:
 
 def test_ordinary_attributes_stay() -> None:
     page = b"<a " + FEW + b" href=1>one</a>" + b"<p>" + b"long text " * 500
-    assert pieces(page) == [page]
+    assert sanitize(page) == [page]
     assert [link.target[-1] for link in read(page).links] == ["1"]
 
 
@@ -217,3 +219,49 @@ def test_header_of_hostile_length_gives_a_record() -> None:
     for value in ("<" * 100_000, "<x>;" * 50_000, '<x>; rel="' * 20_000, "<x>;rel=next," * 20_000, "," * 100_000):
         headers = (("Content-Type", "text/html"), ("Link", value), ("Refresh", value))
         assert_within_bounds(extract(Page(URL, 200, headers, b"x", at=0.0), b"x"))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<p>word" * 2_000, False),
+        (b"longer words " * 9_000, False),
+        (b"<b>bold</b>" * 1_900, False),
+        (b"<p>" * 2_300 + b"</p>" * 1_400 + b"words " * 1_000, False),
+        (b"<div>" * 2_100, True),
+        (b"<p a b c d e f g h i j k>" * 3_000, True),
+        (b"<p a=''b=''c=''d=''>" * 4_000, True),
+        (b"<p a b c d e f g h i j k>" * 900, False),
+        (b"<p>" + b"word " * 40_000, True),
+        (b"<b>" * 10_000, True),
+        (gzip.compress(os.urandom(1_000)), False),
+        (gzip.compress(os.urandom(30_000)), False),
+        (gzip.compress(b"<url>" * 30_000), True),
+        (gzip.compress(os.urandom(30_000))[:10_000], False),
+        (b"\x1f\x8b" + os.urandom(30_000), False),
+        (b"\n http://a.example/" * 2_000, True),
+        (b"http://a.example/\n" * 200, False),
+        (b"", False),
+    ],
+    ids=[
+        *(
+            "small",
+            "few tags",
+            "closed tags",
+            "tags of which many are closed",
+            "tags that nobody closes",
+            "very many attributes",
+            "very many attributes with values",
+            "attributes",
+            "large",
+            "very many tags",
+            "small and packed",
+            "packed",
+            "packed and long",
+            "packed and cut",
+        ),
+        *("damaged", "addresses", "few addresses", "empty"),
+    ],
+)
+def test_expensive_is_what_takes_long_to_read(body: bytes, expected: bool) -> None:
+    assert is_expensive(body) is expected

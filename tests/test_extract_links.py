@@ -2,7 +2,7 @@
 
 import pytest
 
-from tarrafa.extract import Extract, LinkKind, Links, Options, extract
+from tarrafa.extract import Extract, ExtractOptions, LinkKind, PageLinks, extract
 from tarrafa.extract.bounds import ANCHOR_CHARS, LINKS_LIMIT
 from tarrafa.records import Headers, Page
 
@@ -13,7 +13,7 @@ def page(body: bytes = b"", headers: Headers = (), status: int = 200) -> Page:
     return Page(URL, status, (("Content-Type", "text/html; charset=utf-8"), *headers), body, at=0.0)
 
 
-def read(html: str, headers: Headers = (), status: int = 200, options: Options = Options()) -> Extract:  # noqa: B008
+def read(html: str, headers: Headers = (), status: int = 200, options: ExtractOptions = ExtractOptions()) -> Extract:  # noqa: B008
     body = html.encode()
     return extract(page(body, headers, status), body, options)
 
@@ -142,7 +142,7 @@ def test_link_elements_lead_by_their_rel(attributes: str, leads: bool) -> None:
 
 def test_images_are_links_when_asked_for() -> None:
     html = "<img src=a.png alt=A srcset='b.png 1x, c,d.png\n2x,e.png'><source srcset='f.png, g.png 2x'>"
-    found = read(html, options=Options(images=True)).links
+    found = read(html, options=ExtractOptions(images=True)).links
     names = [link.target.rpartition("/")[2] for link in found]
     assert names == ["a.png", "b.png", "c,d.png", "e.png", "f.png", "g.png"]
     assert {link.kind for link in found} == {LinkKind.IMAGE}
@@ -203,7 +203,7 @@ def test_location_beyond_ascii_is_taken_for_utf_8() -> None:
 
 
 def test_location_without_a_redirect_leads_nowhere() -> None:
-    assert read("", (("Location", "/x"),), status=200).links == Links()
+    assert read("", (("Location", "/x"),), status=200).links == PageLinks()
 
 
 def test_links_of_the_header_are_against_the_page_and_come_first() -> None:

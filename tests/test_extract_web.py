@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.extract import NEAR_BITS, Extract, LinkKind, extract, extract_all
-from tarrafa.extract.likeness import fold, likeness, similarity
+from tarrafa.extract.signatures import fold, sign, similarity
 from tarrafa.lab.web import Plan, SyntheticWeb, Truth, TruthRow, parse_faults
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Page
@@ -126,23 +126,23 @@ TEXT = "A Ação do Município: São Paulo, 10 de março. " * 3
 
 
 def test_signature_sees_neither_accents_nor_case_nor_spacing() -> None:
-    assert likeness("A Ação: café!", "")[0] == likeness("a  ACAO cafe\n", "")[0] == likeness("a acao cafe\u0301", "")[0]
-    assert likeness("a acao", "")[0] != likeness("a acao b", "")[0]
-    assert likeness("日本語 текст", "")[0] not in (0, likeness("日本 текст", "")[0])
+    assert sign("A Ação: café!", "")[0] == sign("a  ACAO cafe\n", "")[0] == sign("a acao cafe\u0301", "")[0]
+    assert sign("a acao", "")[0] != sign("a acao b", "")[0]
+    assert sign("日本語 текст", "")[0] not in (0, sign("日本 текст", "")[0])
 
 
 def test_values_that_are_stored_stay() -> None:
-    assert [f"{value:016x}" for value in likeness(TEXT, "Início")] == ["192d6fcad4fc62c1", "3f5dbd22a6cd25c0"]
-    assert [f"{value:016x}" for value in likeness("Жизнь — это движение. ‘Ελλάδα’ 中文 ½ \U0001f600 x", "")] == [
+    assert [f"{value:016x}" for value in sign(TEXT, "Início")] == ["192d6fcad4fc62c1", "3f5dbd22a6cd25c0"]
+    assert [f"{value:016x}" for value in sign("Жизнь — это движение. ‘Ελλάδα’ 中文 ½ \U0001f600 x", "")] == [
         "a8591e37363b5a02",
         "93deeef3d5285195",
     ]
-    assert likeness("", "") == (0, 0)
+    assert sign("", "") == (0, 0)
 
 
 @given(st.text(), st.text())
-def test_likeness_of_any_texts_is_64_bits(main: str, rest: str) -> None:
-    assert all(0 <= value < 1 << 64 for value in likeness(main, rest))
+def test_signatures_of_any_texts_have_64_bits(main: str, rest: str) -> None:
+    assert all(0 <= value < 1 << 64 for value in sign(main, rest))
 
 
 @given(st.text())
@@ -169,13 +169,13 @@ FOLDED = st.text(st.sampled_from("aZé .,\n9ø\u0301\u4e2d\ud800\U0001f600"), ma
 @given(FOLDED, FOLDED)
 def test_signature_is_that_of_all_letters_and_digits_in_turn(main: str, rest: str) -> None:
     letters = (fold(main) + fold(rest)).replace(b" ", b"")
-    assert likeness(main, rest)[0] == (xxhash.xxh3_64_intdigest(letters) if letters else 0)
+    assert sign(main, rest)[0] == (xxhash.xxh3_64_intdigest(letters) if letters else 0)
 
 
 @given(FOLDED, FOLDED)
 def test_similarity_is_that_of_the_main_text_or_else_of_both(main: str, rest: str) -> None:
     first, second = fold(main), fold(rest)
-    assert likeness(main, rest)[1] == (similarity(first) or similarity(first + b" " + second))
+    assert sign(main, rest)[1] == (similarity(first) or similarity(first + b" " + second))
     assert bool(similarity(first)) <= (len(first.split()) >= 3)
 
 

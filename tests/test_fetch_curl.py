@@ -9,7 +9,7 @@ import pytest
 
 from fetching import SMALL, Serve, answer, failure_of, ok, outcome_of, page_of, serving
 from servers import Visit
-from tarrafa.configuration import Crawl
+from tarrafa.configuration import CrawlSection
 from tarrafa.fetch import decode
 from tarrafa.fetch.resolve import public_only
 from tarrafa.records import Failure, FailureKind, Request
@@ -205,7 +205,7 @@ def test_unknown_name_has_no_address() -> None:
 )
 def test_private_address_is_refused_before_connecting(serve: Serve, name: str) -> None:
     server = serve(answer(b""))
-    outcome = outcome_of(f"http://{name}:{server.port}/", crawl=Crawl())
+    outcome = outcome_of(f"http://{name}:{server.port}/", crawl=CrawlSection())
     assert isinstance(outcome, Failure)
     assert outcome.kind is FailureKind.PRIVATE
     assert server.requests == []
@@ -214,7 +214,7 @@ def test_private_address_is_refused_before_connecting(serve: Serve, name: str) -
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.254"])
 def test_private_address_that_the_request_carries_is_refused(serve: Serve, address: str) -> None:
     server = serve(answer(b""))
-    outcome = outcome_of(Request(f"http://a.test:{server.port}/", address=address), crawl=Crawl())
+    outcome = outcome_of(Request(f"http://a.test:{server.port}/", address=address), crawl=CrawlSection())
     assert isinstance(outcome, Failure)
     assert (outcome.kind, server.requests) == (FailureKind.PRIVATE, [])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fetching import OWN
-from tarrafa.configuration import Fetch
+from tarrafa.configuration import FetchSection
 from tarrafa.fetch import CurlTransport, decode
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server, parse_faults
 from tarrafa.lab.web.connections import HANG_SECONDS
@@ -15,7 +15,7 @@ from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import InstantClock, hosts_of
 
-LIMITS = Fetch(timeout_seconds=60.0, first_byte_timeout_seconds=4.0, body_limit_bytes=300_000)
+LIMITS = FetchSection(timeout_seconds=60.0, first_byte_timeout_seconds=4.0, body_limit_bytes=300_000)
 PLAN = Plan(hosts=40, pages=80, rng_seed=41, faults=parse_faults("hostile"))
 
 SNARES = {

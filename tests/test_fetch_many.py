@@ -12,7 +12,7 @@ import uvloop
 
 from fetching import OWN, SMALL, Door, ok, opened, transporting
 from tarrafa.clock import VirtualClock
-from tarrafa.configuration import Crawl, Fetch
+from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch import CurlTransport, TableResolver, resolve
 from tarrafa.fetch.handle import Handle, make_settings
 from tarrafa.fetch.kept import Kept
@@ -21,7 +21,7 @@ from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import hosts_of, until
 
-WEB = Fetch(timeout_seconds=60.0)
+WEB = FetchSection(timeout_seconds=60.0)
 Run = Callable[[Awaitable[None]], None]
 
 
@@ -91,7 +91,7 @@ def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_an
 def test_many_fetches_that_end_by_their_time_end_all(run: Run) -> None:
     async def story() -> None:
         async with opened(lambda _: b"") as door:
-            fetch = Fetch(timeout_seconds=0.2)
+            fetch = FetchSection(timeout_seconds=0.2)
             with transporting(fetch) as transport:
                 outcomes = await asyncio.gather(
                     *[transport.fetch(Request(f"http://127.0.0.1:{door.port}/{n}")) for n in range(50)]
@@ -253,7 +253,7 @@ def only_two_is_public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def rebound(allow_private: bool) -> tuple[list[Page | Failure], Door, Door]:
     """A name that leads to 127.0.0.2, and some time later to 127.0.0.3, asked for twice before and twice after."""
     table, clock = {"a.test": ("127.0.0.2",)}, VirtualClock()
-    transport = CurlTransport(SMALL, Crawl(allow_private=allow_private), TableResolver(table), clock)
+    transport = CurlTransport(SMALL, CrawlSection(allow_private=allow_private), TableResolver(table), clock)
     async with (
         opened(lambda _: ok(b"2"), "127.0.0.2") as one,
         opened(lambda _: ok(b"3"), "127.0.0.3", one.port) as other,

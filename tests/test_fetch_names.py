@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fetching import OWN, SMALL, ok, opened, transporting
 from tarrafa.clock import VirtualClock
-from tarrafa.configuration import Crawl
+from tarrafa.configuration import CrawlSection
 from tarrafa.fetch import SystemResolver, TableResolver, resolve
 from tarrafa.fetch.names import NameCache, NameLimits
 from tarrafa.records import Failure, FailureKind, Page, Request
@@ -189,7 +189,7 @@ def test_transport_that_is_closed_during_a_look_up_ends_it_as_a_failure() -> Non
     asyncio.run(story())
 
 
-def resolved(name: str, crawl: Crawl = OWN, **keys: str) -> tuple[str, ...] | FailureKind:
+def resolved(name: str, crawl: CrawlSection = OWN, **keys: str) -> tuple[str, ...] | FailureKind:
     async def story() -> tuple[str, ...] | FailureKind:
         table = TableResolver({"a.test": ("10.0.0.1", "8.8.8.8", "2606:4700::1111"), "far.test": ("10.0.0.1",)})
         with transporting(replace(SMALL, **keys), crawl, table) as transport:  # type: ignore[arg-type]
@@ -201,17 +201,17 @@ def resolved(name: str, crawl: Crawl = OWN, **keys: str) -> tuple[str, ...] | Fa
 
 def test_addresses_are_known_and_judged_before_a_fetch() -> None:
     assert resolved("a.test") == ("10.0.0.1", "8.8.8.8", "2606:4700::1111")
-    assert resolved("a.test", Crawl()) == ("8.8.8.8", "2606:4700::1111")
-    assert resolved("far.test", Crawl()) is FailureKind.PRIVATE
+    assert resolved("a.test", CrawlSection()) == ("8.8.8.8", "2606:4700::1111")
+    assert resolved("far.test", CrawlSection()) is FailureKind.PRIVATE
     assert resolved("nobody.test") is FailureKind.NAME
     assert resolved("[::1]") == ("::1",)
-    assert resolved("[::1]", Crawl()) is FailureKind.PRIVATE
+    assert resolved("[::1]", CrawlSection()) is FailureKind.PRIVATE
 
 
 def test_with_a_proxy_only_it_knows_the_addresses() -> None:
     assert resolved("nobody.test", proxy="http://127.0.0.1:1") == ()
     assert resolved("8.8.8.8", proxy="http://127.0.0.1:1") == ()
-    assert resolved("10.0.0.1", Crawl(), proxy="http://127.0.0.1:1") is FailureKind.PRIVATE
+    assert resolved("10.0.0.1", CrawlSection(), proxy="http://127.0.0.1:1") is FailureKind.PRIVATE
 
 
 def test_next_address_is_tried_where_nobody_listens_and_stays_in_front() -> None:

@@ -24,7 +24,7 @@ from fetching import (
     transporting,
 )
 from http2 import opened_http2
-from tarrafa.configuration import Crawl
+from tarrafa.configuration import CrawlSection
 from tarrafa.errors import InputError
 from tarrafa.fetch import parse_proxy
 from tarrafa.records import Failure, FailureKind, Page, Request
@@ -201,7 +201,7 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 def test_private_address_in_a_url_is_refused_with_a_proxy_too(serve: Serve) -> None:
     proxy = serve(answer(ok(b"hi")))
     limits = replace(SMALL, proxy=f"http://127.0.0.1:{proxy.port}")
-    outcome = outcome_of("http://10.0.0.1/", limits, Crawl())
+    outcome = outcome_of("http://10.0.0.1/", limits, CrawlSection())
     assert isinstance(outcome, Failure)
     assert (outcome.kind, proxy.requests) == (FailureKind.PRIVATE, [])
 

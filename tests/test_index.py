@@ -15,7 +15,7 @@ from indexes import index_folder, row, urls
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.indexing import Indexing, follow
 from tarrafa.errors import InputError, LockedError
-from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, Documents, join_segments
+from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, DocumentWriter, join_segments
 from tarrafa.search import Search, SearchRequest
 
 KILLS = 25
@@ -31,7 +31,7 @@ class Kept:
         self._folder = CrawlFolder(root)
         self._folder.hosts.parent.mkdir(parents=True)
         self._book = HostDatabase(self._folder.hosts)
-        self._documents = Documents(self._folder.documents, 0)
+        self._documents = DocumentWriter(self._folder.documents, 0)
         self._checkpoint = 0
 
     def save(self, *rows: DocumentRow) -> None:

@@ -10,13 +10,13 @@ from threading import Event
 import numpy as np
 import pytest
 
+from archive_pages import quick_folder
 from indexes import index_folder
-from keep_pages import quick_folder
 from ranked import Crawl, link
 from tarrafa.collection.indexing import Indexing, follow
 from tarrafa.errors import DamagedError
 from tarrafa.search import Search, SearchRequest
-from tarrafa.search.anchored import I64, U64, UNKNOWN, AnchorSums, anchor_sum
+from tarrafa.search.index_writer import I64, U64, UNKNOWN_SUM, AnchorSums, anchor_sum
 
 SOURCE = "http://source.test/"
 PAGES, KILLS, CALLS = 100, 12, 6_000
@@ -80,7 +80,7 @@ def test_only_pages_with_other_anchors_are_written_anew(crawl: Crawl, monkeypatc
     crawl.visit(f"{SOURCE}more", link(page(3), "schooner"), text="harbour")
     crawl.ranks()
     written: list[int] = []
-    renew = "tarrafa.search.writer.IndexWriter.renew"
+    renew = "tarrafa.search.index_writer.IndexWriter.renew"
     monkeypatch.setattr(renew, lambda _self, _batch, rows: written.extend(rows.tolist()))
     index(crawl)
     assert written == [3]
@@ -193,9 +193,9 @@ def test_sums_of_rows_that_were_not_committed_are_cut_off(tmp_path: Path) -> Non
     sums = AnchorSums(tmp_path, 0)
     sums.append(np.array([1, 2, 3], np.uint64))
     sums.sync()
-    sums.change(np.array([1]), UNKNOWN)
+    sums.change(np.array([1]), UNKNOWN_SUM)
     again = AnchorSums(tmp_path, 2)
-    assert again.of(np.array([1, 0])).tolist() == [UNKNOWN, 1]
+    assert again.of(np.array([1, 0])).tolist() == [UNKNOWN_SUM, 1]
     again.append(np.array([7], np.uint64))
     again.sync()
     assert again.of(np.array([2])).tolist() == [7]

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keep_pages import make_page, opened, quick_folder, seen_by_fastwarc, seen_by_warcio, warc_files
+from archive_pages import make_page, opened, quick_folder, seen_by_fastwarc, seen_by_warcio, warc_files
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.keep import DocumentRow, Documents, Original, Place, read_page
+from tarrafa.keep import DocumentRow, DocumentWriter, Original, Place, read_page
+from tarrafa.keep.cdxj import sorted_lines
 from tarrafa.keep.export import (
-    Progress,
+    ExportProgress,
     Snapshot,
     export_cdxj,
     export_jsonl,
@@ -22,7 +23,6 @@ from tarrafa.keep.export import (
     export_records,
     export_warc,
 )
-from tarrafa.keep.sorting import sorted_lines
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
 
@@ -36,7 +36,7 @@ PAGES = [
 
 def snapshot(paths: CrawlPaths, *pages: Page) -> Snapshot:
     """An agent's folder; the last page is there twice, and more was written after the checkpoint."""
-    archive, documents = opened(paths.archive, file_limit_bytes=4_000), Documents(paths.documents, 0)
+    archive, documents = opened(paths.archive, file_limit_bytes=4_000), DocumentWriter(paths.documents, 0)
     for page in pages:
         found = archive.append(page)
         row = DocumentRow(page.url, page.at, "fetched", page.status, signature=2**63, digest=found.digest)
@@ -58,7 +58,7 @@ def snapshots(tmp_path: Path) -> list[Snapshot]:
     return [snapshot(CrawlPaths(tmp_path, "00"), *PAGES[:2]), snapshot(CrawlPaths(tmp_path, "01"), *PAGES[2:])]
 
 
-def progress_into(told: list[tuple[int, int]]) -> Progress:
+def progress_into(told: list[tuple[int, int]]) -> ExportProgress:
     return lambda done, total: told.append((done, total))
 
 
@@ -193,12 +193,12 @@ def test_export_of_a_crawl_that_has_kept_nothing_is_an_empty_file(tmp_path: Path
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1), max_size=40))
 def test_lines_that_do_not_fit_in_memory_are_sorted(lines: list[str]) -> None:
-    with quick_folder() as folder, sorted_lines(lines, folder, part_lines=3) as ordered:
+    with quick_folder() as folder, sorted_lines(lines, folder, chunk_lines=3) as ordered:
         assert list(ordered) == sorted(lines)
 
 
 def test_parts_beyond_the_number_of_open_files_are_merged(tmp_path: Path) -> None:
     lines = ["a", "a\tb", *(f"{number * 7_919 % 10_007:05d}" for number in range(500))]
-    with sorted_lines(lines, tmp_path, part_lines=2) as ordered:
+    with sorted_lines(lines, tmp_path, chunk_lines=2) as ordered:
         assert list(ordered) == sorted(lines)
     assert list(tmp_path.iterdir()) == []

@@ -5,9 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from archive_pages import assert_valid, opened, quick_folder
 from keep_child import FILE_LIMIT_BYTES, PAGES_A_LIFE, committed, page_of
-from keep_pages import assert_valid, opened, quick_folder
-from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, batches, pages, read_page, whole_pages
+from tarrafa.keep import (
+    DOCUMENTS,
+    LINKS,
+    DocumentWriter,
+    LinkWriter,
+    Place,
+    read_batches,
+    read_page,
+    read_pages,
+    read_whole_pages,
+)
 
 KILLS = 25
 CALLS = 14_000  # a life has some more
@@ -17,15 +27,15 @@ def check(folder: Path) -> None:
     """Opened as after any start, the folder holds the pages that were counted, and maybe some more in the archive."""
     checkpoint, count, end = committed(folder)
     opened(folder / "archive", end, FILE_LIMIT_BYTES).close()
-    Documents(folder / "documents", checkpoint)
-    Links(folder / "links", checkpoint)
-    later_count = sum(1 for _ in pages(folder / "archive", start=end))
+    DocumentWriter(folder / "documents", checkpoint)
+    LinkWriter(folder / "links", checkpoint)
+    later_count = sum(1 for _ in read_pages(folder / "archive", start=end))
     assert_valid(folder / "archive", [page_of(number).url for number in range(count + later_count)])
     urls = [page_of(number).url for number in range(count)]
-    rows = [row for batch in batches(folder / "documents", DOCUMENTS, checkpoint) for row in batch.to_pylist()]
+    rows = [row for batch in read_batches(folder / "documents", DOCUMENTS, checkpoint) for row in batch.to_pylist()]
     assert [row["url"] for row in rows] == urls
     assert [
-        source for batch in batches(folder / "links", LINKS, checkpoint) for source in batch["source"].to_pylist()
+        source for batch in read_batches(folder / "links", LINKS, checkpoint) for source in batch["source"].to_pylist()
     ] == urls
     for number, row in list(enumerate(rows))[-5:]:
         place = Place(row["archive_file"], row["archive_offset"])
@@ -48,6 +58,6 @@ def test_kill_at_random_moments() -> None:
                 check(folder)
         count = committed(folder)[1]
         assert count > 2 * PAGES_A_LIFE
-        assert [stored.page for stored in whole_pages(folder / "archive")][:count] == [*map(page_of, range(count))]
-        originals = {stored.original for stored in pages(folder / "archive") if stored.original}
+        assert [stored.page for stored in read_whole_pages(folder / "archive")][:count] == [*map(page_of, range(count))]
+        originals = {stored.original for stored in read_pages(folder / "archive") if stored.original}
         assert len(originals) > 1, "copies are kept in full once in each life"

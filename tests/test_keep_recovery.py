@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from keep_pages import assert_valid, kept, make_page, opened, quick_folder, warc_files
+from archive_pages import assert_valid, kept, make_page, opened, quick_folder, warc_files
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.keep import BEGINNING, Place, pages
-from tarrafa.keep.read import end_of_pages
+from tarrafa.keep import BEGINNING, Place, read_pages
+from tarrafa.keep.archive_reader import end_of_pages
 
 
 def urls_in(folder: Path) -> list[str]:
-    return [stored.page.url for stored in pages(folder)]
+    return [stored.page.url for stored in read_pages(folder)]
 
 
 def test_cut_at_every_byte_of_the_last_page_leaves_the_pages_before_it(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_was_kept_after_the_saved_place_is_read_from_there(tmp_path: Path) 
         archive = opened(tmp_path, end, file_limit_bytes=3_000)
         assert archive.end == ends[-1]
         archive.close()
-        later = [stored.page.url for stored in pages(tmp_path, ends[-1], end)]
+        later = [stored.page.url for stored in read_pages(tmp_path, ends[-1], end)]
         assert later == [make_page(number).url for number in range(count, 10)]
 
 
@@ -121,7 +121,7 @@ def test_missing_file_is_damage_and_nothing_is_removed(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="file number 1"):
         opened(tmp_path, end)
     with pytest.raises(DamagedError, match="file number 1"):
-        list(pages(tmp_path, end))
+        list(read_pages(tmp_path, end))
     assert len(warc_files(tmp_path)) == len(files) - 1
 
 

@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from tarrafa.errors import DamagedError
-from tarrafa.keep import LINKS, Links, batches, join_segments
+from tarrafa.keep import LINKS, LinkWriter, join_segments, read_batches
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def folder() -> Iterator[Path]:
 
 def write(folder: Path, checkpoint: int) -> None:
     """One row, which bears the checkpoint's number."""
-    links = Links(folder, checkpoint - 1)
+    links = LinkWriter(folder, checkpoint - 1)
     links.add("http://a.test/", 0.0, [("http://b.test/", "", "", "a", checkpoint)])
     links.sync(checkpoint)
 
 
 def found_in(folder: Path, checkpoint: int) -> list[int]:
-    return [each["position"] for batch in batches(folder, LINKS, checkpoint) for each in batch.to_pylist()]
+    return [each["position"] for batch in read_batches(folder, LINKS, checkpoint) for each in batch.to_pylist()]
 
 
 class Life(RuleBasedStateMachine):
@@ -37,7 +37,7 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self._context = quick_folder()
         self._folder = self._context.__enter__()
-        self._links = Links(self._folder, 0, rows_limit=9)
+        self._links = LinkWriter(self._folder, 0, rows_limit=9)
         self._next = 0
         self._checkpoint = 0
         self._committed: list[int] = []
@@ -47,7 +47,7 @@ class Life(RuleBasedStateMachine):
         self._context.__exit__(None, None, None)
 
     def _found(self) -> list[int]:
-        found = batches(self._folder, LINKS, self._checkpoint, ["position"])
+        found = read_batches(self._folder, LINKS, self._checkpoint, ["position"])
         return [each["position"] for batch in found for each in batch.to_pylist()]
 
     @rule(count=st.integers(1, 25))
@@ -73,7 +73,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def kill(self) -> None:
         (self._folder / "rubbish.parquet.unfinished").write_bytes(b"half")
-        self._links = Links(self._folder, self._checkpoint, rows_limit=9)
+        self._links = LinkWriter(self._folder, self._checkpoint, rows_limit=9)
         self._added = []
 
     @rule()
@@ -116,7 +116,7 @@ def test_joining_keeps_the_number_of_segments_small(folder: Path) -> None:
 
 
 def test_small_segments_are_joined_beside_a_large_one_and_the_large_one_is_left(folder: Path) -> None:
-    links = Links(folder, 0)
+    links = LinkWriter(folder, 0)
     links.add("http://a.test/", 0.0, [(f"http://b.test/{n * 7**11}", str(n * 7**9), "", "a", n) for n in range(20_000)])
     links.sync(1)
     (large,) = folder.iterdir()
@@ -136,7 +136,7 @@ def test_what_is_not_committed_is_not_joined(folder: Path) -> None:
 def test_reader_that_has_begun_is_not_disturbed_by_a_join(folder: Path) -> None:
     for checkpoint in range(1, 9):
         write(folder, checkpoint)
-    reading = batches(folder, LINKS, 8)
+    reading = read_batches(folder, LINKS, 8)
     first = next(reading)
     assert join_segments(folder, LINKS, 8) == 8
     assert first.num_rows + sum(batch.num_rows for batch in reading) == 8
@@ -155,5 +155,5 @@ def test_checkpoint_older_than_a_join_is_damage(folder: Path) -> None:
         write(folder, checkpoint)
     join_segments(folder, LINKS, 8)
     with pytest.raises(DamagedError, match="checkpoint 8"):
-        Links(folder, 5)
+        LinkWriter(folder, 5)
     assert found_in(folder, 8) == list(range(1, 9))

@@ -1,8 +1,5 @@
 """Columns of numbers: the same as Arrow makes of them, without what it loads for that."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,13 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.numbers import as_column
-
-COLUMNS = """
-import sys
-from tarrafa.keep.columns import SECONDS, column
-column([1.5, None], SECONDS)
-print("numpy.ma" in sys.modules)
-"""
 
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.booleans()), max_size=30))
@@ -34,8 +24,3 @@ def test_numbers_are_those_of_arrow_also_where_some_are_missing(rows: list[tuple
 def test_every_second_number_of_a_column_is_taken_as_it_is(kind: str) -> None:
     numbers = np.arange(10).astype(kind)
     assert as_column(numbers[::2]).equals(pa.array(numbers[::2]))
-
-
-def test_moments_of_a_crawl_do_not_load_masked_arrays() -> None:
-    ran = subprocess.run([sys.executable, "-c", COLUMNS], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "False"

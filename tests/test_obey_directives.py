@@ -1,6 +1,5 @@
 """What a page says about itself, and what its author wants of its use."""
 
-import math
 from datetime import UTC, datetime
 
 import pytest
@@ -8,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.obey import NO_DIRECTIVES, Directives, is_nofollow, preferences, read_directives
-from tarrafa.obey.dates import epoch_seconds
 from tarrafa.obey.directives import TEXTS_MAX_COUNT
 from tarrafa.obey.usage import USAGE_LINE_MAX_CHARS
 
@@ -96,20 +94,6 @@ def test_unavailable_after_is_read_in_every_usual_form(date: str) -> None:
 def test_earliest_of_several_moments_holds_and_what_is_none_is_ignored() -> None:
     got = of_headers("unavailable_after: 2011-01-01", "unavailable_after: 2010-06-25T15:00Z", "unavailable_after: soon")
     assert got.unavailable_after == MOMENT
-
-
-@given(st.text(max_size=70))
-def test_no_text_makes_a_date_raise(text: str) -> None:
-    moment = epoch_seconds(text)
-    assert moment is None or math.isfinite(moment)
-
-
-@pytest.mark.parametrize(
-    "text", ["1 Jan 99999999999 00:00", "0001-01-01", "9999-12-31T23:59:59-23:59", "1 2 3 4 5 6", "-:"]
-)
-def test_odd_dates_do_not_raise(text: str) -> None:
-    moment = epoch_seconds(text)
-    assert moment is None or math.isfinite(moment)
 
 
 # Links.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection.ranking import best_hosts, best_pages, is_behind
 from tarrafa.keep import Link
@@ -214,7 +214,7 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
         second.commit()
         CrawlPaths(other).agent.rename(CrawlPaths(crawl.root, "01").agent)
     ranks = crawl.ranks()
-    assert set(ranks.taken) == {"00", "01"}
+    assert set(ranks.agent_rows) == {"00", "01"}
     assert of(ranks, C).links_outside.tolist() == [2]
 
 

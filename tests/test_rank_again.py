@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
 from tarrafa.collection import ranking
 from tarrafa.collection.ranking import is_behind, update_ranks
@@ -186,5 +186,5 @@ def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: py
         crawl.commit()
     ranks = crawl.ranks()
     assert of(ranks, B).links_in.tolist() == [3]
-    assert ranks.taken["00"].links == 3
+    assert ranks.agent_rows["00"].links == 3
     assert sorted(text for text, _ in anchors(ranks, B)) == ["text 0", "text 1", "text 2"]

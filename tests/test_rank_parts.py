@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keep_pages import quick_folder
+from archive_pages import quick_folder
 from tarrafa.errors import DamagedError
 from tarrafa.rank import GraphParts, LinkRows, RowKind, fingerprints_of
 from tarrafa.rank.columns import distinct, host_hashes_of, numbered, rows_of_runs, sorted_rows

@@ -12,10 +12,10 @@ import pytest
 
 from crawls import ServedWeb, crawled, documents, served
 from tarrafa.agent import Checkpoint, CrawlFolder, HostChanges, HostDatabase, HostRecord, Totals
-from tarrafa.cli.run import run
-from tarrafa.keep import DocumentRow, Documents, Place
+from tarrafa.cli.app import run
+from tarrafa.keep import DocumentRow, DocumentWriter, Place
 from tarrafa.report import html_page, make_report, sections_of
-from tarrafa.report.hosts import HostFacts
+from tarrafa.report.host_facts import HostFacts
 from tarrafa.verify import Veuniq
 
 NOW = 1_763_251_200.0
@@ -38,7 +38,7 @@ def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(whole: Path) -> dict[str, Any]:
     """Through JSON and back, as a script gets it."""
-    found: dict[str, Any] = json.loads(json.dumps(make_report(CrawlFolder(whole), 7).told()))
+    found: dict[str, Any] = json.loads(json.dumps(make_report(CrawlFolder(whole), 7).as_json()))
     return found
 
 
@@ -85,7 +85,7 @@ def test_copies_are_found_as_the_web_made_them(web: ServedWeb, told: dict[str, A
 
 def test_space_is_all_that_the_folder_takes(whole: Path) -> None:
     # Made anew: whoever holds the folder, as another test does, leaves the digits of its process there.
-    told = make_report(CrawlFolder(whole), 7).told()
+    told = make_report(CrawlFolder(whole), 7).as_json()
     parts = {each["part"]: each["bytes"] for each in told["space"]}
     assert parts.keys() >= {"archive", "documents", "links", "repository", "hosts"}
     assert parts["archive"] == sum(path.stat().st_size for path in CrawlFolder(whole).archive.iterdir())
@@ -103,7 +103,7 @@ def test_ranks_are_shown_when_they_are_there(whole: Path, told: dict[str, Any]) 
     assert told["ranks"] is None
     assert run(["rank", "--dir", str(whole), "--top", "0"]) == 0
     found = make_report(CrawlFolder(whole), 7)
-    assert found.told()["ranks"]["count"] == told["outcomes"]["fetched"]
+    assert found.as_json()["ranks"]["count"] == told["outcomes"]["fetched"]
     assert "Ranks" in [section.title for section in sections_of(found)]
 
 
@@ -161,7 +161,7 @@ def test_wrong_input_is_told_in_a_line(
 def made(root: Path, rows: list[DocumentRow], hosts: list[HostRecord], totals: dict[str, int]) -> CrawlFolder:
     folder = CrawlFolder(root)
     folder.agent.mkdir(parents=True)
-    kept = Documents(folder.documents, 0)
+    kept = DocumentWriter(folder.documents, 0)
     for row in rows:
         kept.add(row)
     kept.sync(1)
@@ -175,7 +175,7 @@ def test_crawl_without_a_page_has_a_report(tmp_path: Path, capsys: pytest.Captur
     """The first second of a crawl, or seeds that lead nowhere."""
     folder = made(tmp_path / "crawl", [], [], {})
     found = make_report(folder, 1)
-    assert json.loads(json.dumps(found.told()))["crawl"]["pages"] == 0
+    assert json.loads(json.dumps(found.as_json()))["crawl"]["pages"] == 0
     assert "Crawl" in [section.title for section in sections_of(found)]
     assert run(["report", "--dir", str(folder.root)]) == 0
 
@@ -228,13 +228,13 @@ def test_page_asks_nobody_for_anything(tmp_path: Path) -> None:
 
 def test_many_media_types_become_a_few_and_others(tmp_path: Path) -> None:
     rows = [DocumentRow(f"http://a.test/{n}", NOW + n, "fetched", 200, f"text/x-{n % 40}") for n in range(200)]
-    found = make_report(made(tmp_path / "crawl", rows, [], {"pages": 200}), 1).told()["media_types"]
+    found = make_report(made(tmp_path / "crawl", rows, [], {"pages": 200}), 1).as_json()["media_types"]
     assert (len(found["rows"]), found["others"], found["different"]) == (20, 100, 40)
 
 
 def test_hosts_are_read_in_portions(tmp_path: Path) -> None:
     folder = made(tmp_path / "crawl", [], [HostRecord(f"http://h{n}.test", n) for n in range(7)], {})
     found = HostFacts()
-    found.read(folder.hosts, rows_limit=2)
+    found.read(folder.hosts, batch_rows=2)
     assert (found.count, found.visited) == (7, 6)
     assert [host.pages for host in found.top] == [6, 5, 4, 3, 2, 1]

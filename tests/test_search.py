@@ -292,7 +292,7 @@ def test_made_anew_nothing_is_left(tmp_path: Path) -> None:
     assert urls(Search.open(tmp_path), "net") == []
 
 
-@pytest.mark.parametrize("name", ["mark.json", "meta.json"])
+@pytest.mark.parametrize("name", ["state.json", "meta.json"])
 def test_damaged_file_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
     write(tmp_path, row("a", "net"))
     (index_folder(tmp_path) / name).write_text("{")

@@ -18,7 +18,7 @@ from serving import (
     words_of,
 )
 from tarrafa.clock import VirtualClock
-from tarrafa.serve import Rate
+from tarrafa.serve import RateLimit
 
 crawl, page = serving.crawl, serving.page
 
@@ -86,7 +86,7 @@ def test_filters_reach_the_search_and_stay_in_links(page: Served) -> None:
 
 def test_no_result_offers_another_spelling(page: Served) -> None:
     answer = page.ask("/search?q=nothing")
-    assert "No page answers that" in words_of(answer)
+    assert "No results Try other words" in words_of(answer)
     assert 'Did you mean <a href="/search?q=tarrafa">tarrafa</a>' in answer.text
 
 
@@ -99,7 +99,7 @@ def test_missing_index_is_a_friendly_page(crawl: Path) -> None:
         for path in ("/", "/search?q=tarrafa"):
             answer = found.ask(path)
             assert answer.status == 200
-            assert "Nothing can be searched yet" in words_of(answer)
+            assert "Nothing to search yet" in words_of(answer)
             assert "/secret" not in answer.text
         assert found.ask("/api/search?q=tarrafa").json["is_indexed"] is False
         assert found.ask("/suggest?q=ta").json == ["ta", []]
@@ -142,11 +142,11 @@ def test_unknown_parameters_do_no_harm(page: Served) -> None:
 
 def test_client_that_asks_too_often_waits(crawl: Path) -> None:
     clock = VirtualClock(1_000.0)
-    with served(crawl, FakeSearch(), clock, Rate(per_second=0.5, burst=3.0)) as found:
+    with served(crawl, FakeSearch(), clock, RateLimit(per_second=0.5, burst=3.0)) as found:
         assert [found.ask("/search?q=a").status for _ in range(4)] == [200, 200, 200, 429]
         late = found.ask("/search?q=a")
         assert late.headers["retry-after"] == "2"
-        assert "Please wait 2 s" in words_of(late)
+        assert "Wait 2 s" in words_of(late)
         assert "default-src 'none'" in late.headers["content-security-policy"]
         assert found.ask("/api/search?q=a").json["error"]["status"] == 429
         assert found.ask("/assets/style.css").status == 200

@@ -9,7 +9,7 @@ from serving import (
     NETS,
     Served,
 )
-from tarrafa.serve.asking import PARAMETERS
+from tarrafa.serve.params import PARAMETERS
 
 crawl, page = serving.crawl, serving.page
 

@@ -10,7 +10,7 @@ import pytest
 from servers import Server as Listener
 from servers import Visit as Connection
 from serving import HITS, HOSTILE, NETS, TRICKS, FakeSearch, Served, make_crawl, served
-from tarrafa.serve.stored import POLICY
+from tarrafa.serve.stored_copy import POLICY
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright for Python is not installed")
 
@@ -101,7 +101,7 @@ def test_reader_searches_goes_on_and_looks_at_facts_and_copy(tab: Tab) -> None:
     page.get_by_role("link", name="Facts about A rede").click()
     page.wait_for_url("**/facts?**")
     assert page.locator("h1").inner_text() == "A rede <b>tarrafa</b>"
-    assert "a tarrafa" in page.locator("section", has_text="Links that come in").inner_text()
+    assert "a tarrafa" in page.locator("section", has_text="Incoming links").inner_text()
     page.get_by_role("link", name="Stored copy").click()
     page.wait_for_url("**/copy?**")
     assert page.frame_locator("iframe").locator("html").count() == 1

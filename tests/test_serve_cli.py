@@ -20,7 +20,7 @@ import pytest
 from crawls import ServedWeb, crawled, run, served
 from indexes import row, write
 from serving import make_crawl
-from tarrafa.serve import usual_count
+from tarrafa.serve import workers_count
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def test_page_is_served_until_it_is_asked_to_end(tmp_path: Path, number: int) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lang", "fr"], '"fr" is not spoken here; --lang takes en or pt'),
-        (["--host", "no such host"], "is no address of this machine"),
+        (["--lang", "fr"], '"fr" is not supported; --lang takes en or pt'),
+        (["--host", "no such host"], "is not an address of this machine"),
         (["--port", "70000"], "--port"),
     ],
 )
@@ -93,24 +93,24 @@ def test_folder_without_a_crawl_is_refused(tmp_path: Path) -> None:
     assert "holds no crawl" in done.stderr
 
 
-def test_searching_process_that_is_killed_is_replaced_while_people_ask(tmp_path: Path) -> None:
+def test_killed_search_worker_is_replaced_while_requests_go_on(tmp_path: Path) -> None:
     folder = make_crawl(tmp_path / "crawl")
     write(folder, row("net", "A net of rope"))
     with serving(folder, "--log-level", "info", "--rate", "0") as (url, process):
         assert process.stderr is not None
         told = iter(process.stderr.readline, "")
-        for _ in range(usual_count()):
-            next(line for line in told if "a searching process is ready" in line)
+        for _ in range(workers_count()):
+            next(line for line in told if "search worker ready" in line)
         before = set(children_of(process.pid))
         os.kill(min(before), signal.SIGKILL)
         with ThreadPoolExecutor(1) as reader:
             lines = reader.submit(lambda: [next(told), next(told)])
             while not lines.done():
                 assert "http://example.org/net" in ask(f"{url}search?q=rope")
-        assert "a searching process has ended code=-9" in lines.result()[0]
-        assert "a searching process is ready" in lines.result()[1]
+        assert "search worker ended code=-9" in lines.result()[0]
+        assert "search worker ready" in lines.result()[1]
         after = set(children_of(process.pid))
-        assert len(after) == len(before) == usual_count()
+        assert len(after) == len(before) == workers_count()
         assert before - after == {min(before)}
         assert "http://example.org/net" in ask(f"{url}search?q=rope")
 
@@ -125,7 +125,7 @@ def test_what_was_crawled_ranked_and_indexed_is_found_explained_and_shown(web: S
     folder = tmp_path / "crawl"
     crawled(web, folder)
     with serving(folder) as (url, _):
-        assert "Nothing can be searched yet" in ask(url)
+        assert "Nothing to search yet" in ask(url)
     for command in ("rank", "index"):
         assert run(command, "--dir", str(folder)).returncode == 0
     with serving(folder) as (url, _):

@@ -98,7 +98,7 @@ def test_content_has_a_policy_of_its_own_and_nothing_that_runs_or_loads(page: Se
 def test_noarchive_is_honoured(page: Served) -> None:
     answer = page.about("/copy", SECRET)
     assert answer.status == 403
-    assert "asked that no copy be shown" in words_of(answer)
+    assert "not to show a copy (noarchive)" in words_of(answer)
     assert "iframe" not in answer.text
     content = page.about("/copy/content", SECRET)
     assert (content.status, content.text) == (403, "")
@@ -123,5 +123,5 @@ def test_text_is_shown_escaped(page: Served) -> None:
 
 
 def test_what_is_no_text_is_named(page: Served) -> None:
-    assert "It is of type image/png" in words_of(page.about("/copy", PICTURE))
+    assert "Pages of type image/png cannot be shown" in words_of(page.about("/copy", PICTURE))
     assert page.about("/copy/content", PICTURE).text == ""

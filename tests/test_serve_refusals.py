@@ -37,7 +37,7 @@ BAD = [
 def test_what_is_out_of_bounds_is_a_clear_page(page: Served, path: str) -> None:
     answer = page.ask(quote(path, safe="/?&=:%"))
     assert answer.status == 400
-    assert "That cannot be asked" in words_of(answer)
+    assert "Invalid request" in words_of(answer)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_programs_are_refused_in_json(page: Served, path: str) -> None:
 
 
 def test_unknown_address_and_method_are_pages_of_ours(page: Served) -> None:
-    assert "There is nothing here" in words_of(page.ask("/no/such/page"))
+    assert "Page not found" in words_of(page.ask("/no/such/page"))
     assert page.ask("/assets/../templates/base.html").status == 404
     assert page.ask("/search?q=a", method="POST").status == 405
     assert page.ask("/", method="HEAD").status == 200
@@ -63,7 +63,7 @@ def test_failure_reveals_nothing(page: Served) -> None:
         assert answer.status == 500
         assert "secret" not in answer.text
         assert "Traceback" not in answer.text
-    assert "Something went wrong here" in words_of(page.ask("/search?q=broken"))
+    assert "Internal error" in words_of(page.ask("/search?q=broken"))
 
 
 def test_failure_is_told_to_the_operator(page: Served, caplog: pytest.LogCaptureFixture) -> None:

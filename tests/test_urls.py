@@ -3,7 +3,7 @@
 import pytest
 
 from tarrafa import urls
-from tarrafa.urls import Base, canonical, parse, resolve
+from tarrafa.urls import BaseUrl, canonical, parse, resolve
 
 BASE = "http://example.org/a/b/c.html?d=e"
 
@@ -52,7 +52,7 @@ def test_without_a_base_only_absolute_addresses_resolve() -> None:
 
 def test_nothing_resolves_against_a_base_that_is_no_address() -> None:
     assert resolve("http://example.org/", "not a base") is None
-    assert Base("not a base").link("http://example.org/") is None
+    assert BaseUrl("not a base").link("http://example.org/") is None
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_addresses_longer_than_the_bound_are_none_before_and_after_spelling() ->
     assert canonical(start + "é" * (urls.URL_MAX_CHARS // 2)) is None
     assert canonical(start + "[" * (urls.URL_MAX_CHARS // 2)) is None
     assert canonical("x" * 5_000_000) is None
-    assert Base(start).link(longest + "a") is None
-    assert Base(start).link("/" + "a" * urls.URL_MAX_CHARS) is None
-    assert Base(longest + "a").link("/") is None
+    assert BaseUrl(start).link(longest + "a") is None
+    assert BaseUrl(start).link("/" + "a" * urls.URL_MAX_CHARS) is None
+    assert BaseUrl(longest + "a").link("/") is None
 
 
 @pytest.mark.parametrize(
@@ -168,16 +168,16 @@ def test_addresses_longer_than_the_bound_are_none_before_and_after_spelling() ->
     ],
 )
 def test_link_leads_to_a_canonical_http_url_or_nowhere(href: str, expected: str | None) -> None:
-    assert Base(BASE).link(href) == expected
+    assert BaseUrl(BASE).link(href) == expected
 
 
 def test_link_writes_the_query_in_the_encoding_of_the_page() -> None:
-    assert Base(BASE, "latin1").link("/busca?q=ação") == "http://example.org/busca?q=a%E7%E3o"
+    assert BaseUrl(BASE, "latin1").link("/busca?q=ação") == "http://example.org/busca?q=a%E7%E3o"
 
 
 def test_page_outside_the_web_still_links_to_it() -> None:
-    assert Base("file:///tmp/x.html").link("http://example.org/") == "http://example.org/"
-    assert Base("file:///tmp/x.html").link("y.html") is None
+    assert BaseUrl("file:///tmp/x.html").link("http://example.org/") == "http://example.org/"
+    assert BaseUrl("file:///tmp/x.html").link("y.html") is None
 
 
 def test_parse_gives_the_parts() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tarrafa import urls
 from tarrafa.chance import Chance
-from tarrafa.urls import Base, canonical, parse, resolve
+from tarrafa.urls import BaseUrl, canonical, parse, resolve
 
 steady = settings(derandomize=True, deadline=None, max_examples=600)
 
@@ -40,7 +40,7 @@ bases = st.one_of(addresses, hrefs)
 @steady
 @given(hrefs, bases, st.sampled_from(ENCODINGS))
 def test_1_nothing_raises_on_any_text(href: str, base: str, encoding: str) -> None:
-    for text in (href, resolve(href, base, encoding), Base(base, encoding).link(href)):
+    for text in (href, resolve(href, base, encoding), BaseUrl(base, encoding).link(href)):
         if text is not None:
             parse(text)
             canonical(text)
@@ -92,7 +92,7 @@ def test_3_fast_way_and_slow_way_agree(href: str, base: str, encoding: str) -> N
     address = resolve(href, base, encoding)
     url = canonical(address) if address is not None else None
     expected = url if url is not None and url.startswith(("http://", "https://")) else None
-    assert Base(base, encoding).link(href) == expected
+    assert BaseUrl(base, encoding).link(href) == expected
 
 
 @steady
@@ -158,7 +158,7 @@ PIPELINED_COUNT = 50
 def random_urls(count: int) -> list[str]:
     """From nasty texts, half of them as an href of a page elsewhere."""
     chance = Chance("urls on the wire")
-    page = Base("http://example.org/a/b/c.html?d", "iso-8859-1")
+    page = BaseUrl("http://example.org/a/b/c.html?d", "iso-8859-1")
     found: list[str] = []
     while len(found) < count:
         tail = "".join(chance.pick(PIECES) for _ in range(chance.below(12)))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.cli.run import run
+from tarrafa.cli.app import run
 from tarrafa.lab.web import Plan, SyntheticWeb, Truth
 from tarrafa.lab.web.web_server import listen
 
@@ -97,7 +97,7 @@ def test_web_says_in_words_where_it_is_and_what_was_asked() -> None:
         out, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     first, second, last = out.splitlines()
-    assert first.startswith("a web of 3 hosts and 1,000 pages answers at http://127.0.0.1:")
+    assert first.startswith("Serving 3 hosts and 1,000 pages at http://127.0.0.1:")
     assert "__truth" in second
     assert last == "0 requests to 0 hosts: 0 pages, 0 too early, 0 against robots.txt, 0 malformed"
 
@@ -160,10 +160,10 @@ def test_demo_collects_all_of_its_web_and_offends_nobody(tmp_path: Path, capsys:
 def test_demo_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--hosts", "5", "--pages", "50"]) == 0
     out, err = capsys.readouterr()
-    assert "the search page answers 200" in err
+    assert "(status 200)" in err
     assert "tarrafa search" in out
-    assert "a made-up web of 5 hosts and 50 pages" in out
-    assert "of them are here" in out
+    assert "a synthetic web of 5 hosts and 50 pages" in out
+    assert "collectable pages were collected" in out
     assert "0 against robots.txt" in out
 
 

@@ -20,7 +20,7 @@ from tarrafa.lab.web import (
 )
 from tarrafa.lab.web.resources import is_trap
 from tarrafa.records import Failure, Page
-from tarrafa.urls import Base, host_of, path_of
+from tarrafa.urls import BaseUrl, host_of, path_of
 from webs import AGENT, Crawl, InstantClock, SocketFetch, body_of, charset_of, read_page
 
 PLAIN = Plan(hosts=20, pages=400, rng_seed=5)
@@ -162,7 +162,7 @@ def assert_rows_say_what_was_seen(run: Run) -> None:
         if row.kind == "page":
             assert_page_is_as_its_row_says(run, row, outcome)
         location = outcome.header("location")
-        assert row.redirect == (Base(url).link(location) if location else None)
+        assert row.redirect == (BaseUrl(url).link(location) if location else None)
 
 
 def assert_page_is_as_its_row_says(run: Run, row: TruthRow, page: Page) -> None:

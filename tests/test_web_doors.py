@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from tarrafa.configuration import Crawl, Fetch
+from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch import CurlTransport, TableResolver
 from tarrafa.lab.web import Fault, MemoryTransport, Plan, SyntheticWeb, open_server, parse_faults
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import AGENT, InstantClock, hosts_of
 
-LIMITS = Fetch(timeout_seconds=60.0, body_limit_bytes=400_000)
-OWN = Crawl(user_agent=AGENT, allow_private=True)
+LIMITS = FetchSection(timeout_seconds=60.0, body_limit_bytes=400_000)
+OWN = CrawlSection(user_agent=AGENT, allow_private=True)
 GZIP = (("Accept-Encoding", "gzip"),)  # which the other one always sends
 # How an answer is framed is the business of the wire alone.
 FRAMING = {"date", "server", "content-length", "transfer-encoding", "connection"}

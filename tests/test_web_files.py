@@ -12,7 +12,7 @@ from tarrafa.lab.web.history import DAY_MS, size_at
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.synthetic_web import ASKED_MAX, SendMode
 from tarrafa.records import Page
-from tarrafa.urls import Base, path_of
+from tarrafa.urls import BaseUrl, path_of
 from webs import followed, get, hosts_of, sitemap_urls, unpacked
 
 
@@ -133,7 +133,7 @@ def test_some_pages_are_known_to_sitemaps_alone(web: SyntheticWeb) -> None:
 
 
 def location(page: Page) -> str:
-    target = Base(page.url).link(page.header("location") or "")
+    target = BaseUrl(page.url).link(page.header("location") or "")
     assert target
     return target
 

@@ -283,7 +283,7 @@ def test_questions_about_the_web_are_no_visits() -> None:
 def test_truth_is_told_in_full_in_part_and_in_sum() -> None:
     async def story(server: SyntheticServer) -> None:
         truth = Truth(server.web)
-        rows = [row.told() for row in truth.rows()]
+        rows = [row.as_dict() for row in truth.rows()]
         whole = await told(server, "/__truth")
         assert whole == {"summary": truth.summary(), "urls": rows}
         assert await told(server, "/__truth?summary") == truth.summary()
@@ -306,7 +306,7 @@ def test_truth_is_told_on_every_host_and_to_whoever_asks_at_the_same_time() -> N
 
 
 def test_rows_leave_out_what_their_kind_does_not_have() -> None:
-    rows = [row.told() for row in Truth(SyntheticWeb(PLAN)).rows()]
+    rows = [row.as_dict() for row in Truth(SyntheticWeb(PLAN)).rows()]
     image = next(row for row in rows if row["kind"] == "image")
     assert set(image) == {"url", "host", "kind", "status", "allowed", "collectable"}
     redirect = next(row for row in rows if row["kind"] == "redirect")

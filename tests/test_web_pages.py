@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb
+from tarrafa.lab.web.history import DAY_MS
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.vocabulary import TOPICS
 from tarrafa.records import Page
-from tarrafa.urls import Base, canonical, host_of
-from webs import Reader, body_of, charset_of, get, hosts_of, pages_of, read_page
+from tarrafa.urls import BaseUrl, canonical, host_of
+from webs import Reader, body_of, charset_of, followed, get, hosts_of, pages_of, read_page
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ Sample = list[tuple[SyntheticHost, int, Page, Reader]]
 
 
 def targets(page: Page, reader: Reader) -> Iterator[str]:
-    base = Base(Base(page.url).link(reader.base) or page.url)
+    base = BaseUrl(BaseUrl(page.url).link(reader.base) or page.url)
     return (url for href, _ in reader.links if (url := base.link(href)))
 
 
@@ -172,7 +173,7 @@ def test_with_a_base_relative_links_still_lead_to_pages(web: SyntheticWeb) -> No
         assert reader.base
         for href, _ in reader.links:
             if not href.startswith(("/", "http", "HTTP")):
-                url = Base(reader.base).link(href)
+                url = BaseUrl(reader.base).link(href)
                 assert url
                 assert web.pages.find(host, url.removeprefix(host.origin)) is not None, href
                 followed += 1
@@ -292,6 +293,16 @@ def test_a_small_bound_on_what_is_kept_changes_nothing(monkeypatch: pytest.Monke
     narrow = SyntheticWeb(plan)
     for host, page in reversed(list(pages_of(narrow))):
         assert narrow.renderer.page(host, page, 0) == expected[host.number, page]
+
+
+@pytest.mark.parametrize("now_ms", [0, 100 * DAY_MS])
+def test_links_without_html_are_those_that_a_page_lets_a_crawl_follow(now_ms: int) -> None:
+    web = SyntheticWeb(Plan(hosts=30, pages=600, rng_seed=8, faults=frozenset({Fault.DEAD})))
+    for host, number in pages_of(web):
+        page = get(web, host, number, now_ms)
+        links = followed(page) if page.status == 200 else []
+        assert set(web.followed_urls(page.url, now_ms)) == set(links)
+    assert web.followed_urls(f"{web.hosts.host(0).origin}/robots.txt") == []
 
 
 def test_a_web_of_one_host_and_one_page_is_a_web() -> None:

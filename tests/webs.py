@@ -24,7 +24,7 @@ from tarrafa.lab.web import Plan, ServingOptions, SyntheticServer, SyntheticWeb,
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.web_server import DEFAULT_SERVING
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.urls import Base, host_of
+from tarrafa.urls import BaseUrl, host_of
 
 ROBOTS_MAX_BYTES = 500 * 1024
 BODY_MAX_BYTES = 2_000_000
@@ -231,7 +231,7 @@ class Crawl:
     def _leads_to(self, page: Page) -> Iterator[str]:
         location = page.header("location")
         if 300 <= page.status < 400 and location:
-            yield from filter(None, [Base(page.url).link(location)])
+            yield from filter(None, [BaseUrl(page.url).link(location)])
         elif page.status == 200 and page.media_type == "text/html":
             yield from followed(page)
 
@@ -247,7 +247,7 @@ def followed(page: Page) -> list[str]:
     if reader.nofollow:
         return []
     body = body_of(page)
-    base = Base(Base(page.url).link(reader.base) or page.url, charset_of(page, body))
+    base = BaseUrl(BaseUrl(page.url).link(reader.base) or page.url, charset_of(page, body))
     links = (base.link(href) for href, rel in reader.links if "nofollow" not in rel)
     return [url for url in links if url]
 

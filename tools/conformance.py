@@ -1,8 +1,8 @@
-"""How much of what others agree on Tarrafa gets right: the test data of other projects, run through our functions.
+"""Run the test data of other projects through Tarrafa's functions, and report how much it gets right.
 
     python tools/conformance.py --data DIR [--json] [--failures]
 
-A suite is one function from the data folder to a `Suite`; add it to `SUITES` and it is run, shown and written as JSON.
+A suite is one function from the data folder to a `Suite`. Add it to `SUITES`, and it is run, shown and written as JSON.
 """
 
 import argparse
@@ -31,7 +31,7 @@ Case = dict[str, Any]
 
 @dataclass
 class Group:
-    """Cases of one kind. Those of a group that does not count are choices, not right or wrong."""
+    """Cases of one kind. A group that does not count holds choices that are neither right nor wrong."""
 
     name: str
     counts: bool
@@ -49,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Suite:
-    """`summary` is what --json prints of it; `rows` and `failures` are for people."""
+    """The result of a suite: --json prints `summary`; `rows` and `failures` are shown as text."""
 
     summary: dict[str, Any]
     rows: list[tuple[str, ...]]
@@ -74,7 +74,7 @@ def canon_suite(data: Path) -> Suite:
 
 
 def robots_suite(data: Path) -> Suite:
-    """Only whether a URL may be visited counts, and of that what all implementations agree on: the tier `core`."""
+    """Check whether a URL may be fetched. Only cases that all implementations agree on count: the tier `core`."""
     groups = Groups(counting={"core"})
     for case in cases(data / "robots" / "cases.jsonl", "id", "kind", "tier", "ua", "expected"):
         url = case.get("url", "")
@@ -93,7 +93,7 @@ def robots_answer(case: Case, url: str) -> object:
 
 
 def ir_suite(data: Path) -> Suite:
-    """How good search is: nDCG of the first ten results, for each collection that is there."""
+    """Measure search quality: nDCG of the first ten results, for each collection that is present."""
     folder = data / "ir"
     if not folder.is_dir():
         return missing(folder)
@@ -107,7 +107,7 @@ def ir_suite(data: Path) -> Suite:
 
 
 def graphs_suite(data: Path) -> Suite:
-    """How many of the pages that are listed as a graph's best are ours too. As sets: equals have no order."""
+    """Count how many of the best pages of a graph are ours too, as sets, because equal ranks have no order."""
     folder = data / "graphs"
     if not folder.is_dir():
         return missing(folder)
@@ -133,7 +133,7 @@ def graph_group(path: Path) -> Group:
 
 
 def table_of(path: Path, *kinds: Any) -> pl.DataFrame:
-    """Two columns of a file with tabs between them."""
+    """Read two tab-separated columns of a file."""
     try:
         found = pl.read_csv(path, separator="\t", has_header=False, new_columns=["left", "right"])
         return found.cast({"left": kinds[0], "right": kinds[1]})
@@ -160,7 +160,7 @@ class Groups(dict[str, Group]):
 
 
 def counted(groups: Iterable[Group]) -> Suite:
-    """A suite whose figure is the share of cases passed in the groups that count; those stand first."""
+    """Make a suite; its figure is the share of passed cases in the groups that count, which are listed first."""
     ordered = sorted(groups, key=lambda group: not group.counts)
     counting = [group for group in ordered if group.counts]
     total = Group("all that count", True, sum(g.cases for g in counting), sum(g.passed for g in counting))
@@ -231,7 +231,7 @@ def show_json(suites: dict[str, Suite], failures: bool) -> None:
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, like every other error."""
+        """Report an error on one line."""
         self.exit(2, f"conformance: {message}; --help shows how\n")
 
 

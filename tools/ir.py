@@ -1,8 +1,8 @@
-"""Collections of documents, queries and judgements, crawled and searched by Tarrafa: how good are the results?
+"""Crawl and search test collections of documents, queries and relevance judgements, and measure the results.
 
-A collection is a folder with docs.jsonl (id, title, text, maybe author and keywords), queries.tsv and qrels.tsv. Its
-documents become pages of a few hosts on loopback, each with lists of its pages; Tarrafa crawls, ranks and indexes them;
-each query is asked as it stands, with the settings that everybody has; results are known by their URLs.
+A collection is a folder with docs.jsonl (id, title, text, optionally author and keywords), queries.tsv and qrels.tsv.
+Its documents become pages of a few hosts on loopback, with lists that link to them. Tarrafa crawls, ranks and indexes
+them. Each query is searched verbatim with the default settings, and results are identified by their URLs.
 """
 
 import html
@@ -23,9 +23,9 @@ from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks
 from tarrafa.search import Search, SearchRequest
 
-DEPTH = 10  # results that count
+DEPTH = 10  # results that are judged
 HOSTS_COUNT = 4
-LIST_PAGES = 50  # documents on one list
+LIST_PAGES = 50  # documents on a list page
 HASTE = """
 [crawl]
 scope = "seeds"
@@ -39,7 +39,7 @@ address_delay = "0s"
 class Collection(NamedTuple):
     documents: list[dict[str, str]]
     queries: dict[str, str]
-    gains: dict[str, dict[str, int]]  # by query and document
+    gains: dict[str, dict[str, int]]  # grade by query and document
 
 
 class Quality(NamedTuple):
@@ -63,7 +63,7 @@ def quality_of(folder: Path) -> Quality:
 
 
 def found(search: Search, text: str) -> list[str]:
-    """The documents that answer, by the last part of their URLs. All are wanted, from whatever site."""
+    """Return the documents found, by the last part of their URLs, without a limit for each site."""
     return [hit.url.rpartition("/")[2] for hit in search.search(SearchRequest(text, top=DEPTH, per_site=0)).hits]
 
 
@@ -90,7 +90,7 @@ def read_collection(folder: Path) -> Collection:
 
 
 def pages_of(documents: list[dict[str, str]]) -> list[dict[str, str]]:
-    """For each host its pages by path: lists that lead from one to the next, and a page for each document."""
+    """Return the pages of each host by path: list pages that link to the next, and a page for each document."""
     hosts: list[dict[str, str]] = []
     for number in range(HOSTS_COUNT):
         own = documents[number::HOSTS_COUNT]
@@ -103,7 +103,7 @@ def pages_of(documents: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def list_page(listed: list[dict[str, str]], place: int, count: int) -> str:
-    """Links say no more than which document it is: how others call a page is not part of these collections."""
+    """Return a list page. Its anchor texts are only ids, because these collections have no anchor texts."""
     links = "".join(f'<li><a href="/document/{each["id"]}">{html.escape(each["id"])}</a></li>' for each in listed)
     more = f'<a href="/{place + 1}">next</a>' if place + 1 < count else ""
     head = '<meta name="robots" content="noindex"><title>Documents</title>'
@@ -120,7 +120,7 @@ def document_page(document: dict[str, str]) -> str:
 
 @contextmanager
 def served(hosts: list[dict[str, str]]) -> Iterator[list[str]]:
-    """Each host at an address of its own; their URLs."""
+    """Serve each host at its own address; yield their URLs."""
     with ExitStack() as stack:
         urls: list[str] = []
         for number, pages in enumerate(hosts, 1):
@@ -135,7 +135,7 @@ def served(hosts: list[dict[str, str]]) -> Iterator[list[str]]:
 def handler_of(pages: dict[str, str]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Without it, header and body in two packets wait for each other.
+        # Otherwise header and body in two packets would be delayed by Nagle's algorithm.
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
@@ -148,7 +148,7 @@ def handler_of(pages: dict[str, str]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(sent)
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     return Handler
 

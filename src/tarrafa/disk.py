@@ -11,7 +11,7 @@ from tarrafa.errors import LockedError, WorkError
 
 # Ends the name of a file that is not complete yet. After a kill, such files are garbage.
 UNFINISHED = ".unfinished"
-_LOCK = "held-by"
+LOCK_FILE = "held-by"
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def remove_unfinished(folder: Path) -> None:
 def is_locked(folder: Path) -> bool:
     """Return True if a process has locked the folder."""
     try:
-        with (folder / _LOCK).open() as file:
+        with (folder / LOCK_FILE).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -84,7 +84,7 @@ class FolderLock:
     """Lock a folder for one process. A second process is refused and told which one has it; ends with the process."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / _LOCK).open("a+")
+        self._file = (folder / LOCK_FILE).open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,12 +1,12 @@
 """URLs by the URL standard: resolve an href, make it canonical, name its host and site, give it a stable fingerprint.
 
 An href is whatever text a page holds. `resolve` turns it into an address as a browser does; `canonical` gives that
-address its one spelling, the only form the rest of Tarrafa calls a URL; `Base.link` does both for the hrefs of a page.
+address its one spelling, the only form that is called a URL here; `BaseUrl.link` does both for the hrefs of a page.
 Functions whose argument is named `url` or `host` trust it to be canonical.
 
-1. `parse`, `resolve`, `canonical` and `Base` never raise, whatever the text: what is not an address is None.
+1. `parse`, `resolve`, `canonical` and `BaseUrl` never raise, whatever the text: what is not an address is None.
 2. `canonical` is idempotent, and asks the server for the same thing as the text it was given.
-3. `Base(url).link(href)` is `canonical(resolve(href, url))` where that is http or https, and None elsewhere.
+3. `BaseUrl(url).link(href)` is `canonical(resolve(href, url))` where that is http or https, and None elsewhere.
 4. Fingerprints and blocks are the same on every machine and in every version: they are stored.
 
 Not done here: deciding what is worth visiting (session parameters, depth, credentials): that is the scope's business.
@@ -198,7 +198,7 @@ _USUAL = re.compile(rf"(?:/(?!/)|https?://{_HOST}/)[{_WORD}:'/]*+(?:\?[{_WORD}:/
 _FOREIGN = ("javascript:", "mailto:", "tel:", "data:")
 
 
-class Base:
+class BaseUrl:
     """What the hrefs of a page resolve against, prepared once. Most hrefs are plain and cost one regular expression."""
 
     __slots__ = ("_before", "_codec", "_plain", "_room_chars", "_root", "_url", "_usual")

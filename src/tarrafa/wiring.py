@@ -21,12 +21,11 @@ from tarrafa.agent import (
     make_brain,
 )
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import KEYS, Configuration, Politeness, contact, is_public_name
+from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
-from tarrafa.extract import Options
+from tarrafa.extract import ExtractOptions
 from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
-from tarrafa.keep import Habits as ArchiveHabits
-from tarrafa.keep import open_archive
+from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
     ConstantDelay,
@@ -45,7 +44,7 @@ from tarrafa.schedule import (
 )
 
 if TYPE_CHECKING:
-    from tarrafa.serve import Server
+    from tarrafa.serve import SearchServer
 
 T = TypeVar("T")
 
@@ -121,7 +120,7 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
     return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
 
 
-def delay_policy(section: Politeness) -> DelayPolicy:
+def delay_policy(section: PolitenessSection) -> DelayPolicy:
     if section.policy == "ten-times":
         return TenTimesDelay(section.floor_seconds, section.ceiling_seconds)
     if section.policy == "density":
@@ -146,38 +145,41 @@ def order(configuration: Configuration) -> Order:
     return Fifo() if configuration.crawl.order == "fifo" else Level()
 
 
-def _options(configuration: Configuration) -> Options:
-    return Options(images=configuration.extract.images, robots_name=product_token(configuration.crawl.user_agent))
+def _options(configuration: Configuration) -> ExtractOptions:
+    return ExtractOptions(
+        images=configuration.extract.images, robots_name=product_token(configuration.crawl.user_agent)
+    )
 
 
-def _archive_settings(configuration: Configuration) -> ArchiveHabits:
+def _archive_settings(configuration: Configuration) -> ArchiveSettings:
     info = (
         ("http-header-user-agent", configuration.crawl.user_agent),
         ("robots", "RFC 9309"),
         ("scope", configuration.crawl.scope),
     )
-    return ArchiveHabits(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
+    return ArchiveSettings(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
-def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "Server":
-    """The search page of the crawl in that folder, listening. `rate` is in requests a second of a client; 0 for any."""
+def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "SearchServer":
+    """Return the search page of a crawl, listening. `rate` is in requests per second of each client; 0 for no limit."""
     from tarrafa.serve import (
-        Collection,
-        Processes,
-        Rate,
-        Reader,
-        Server,
-        Site,
+        FactsReader,
+        LiveSearch,
+        RateLimit,
+        SearchPage,
+        SearchServer,
+        SearchWorkers,
         listen,
         make_application,
-        usual_count,
-    )  # a crawl does without it
+        workers_count,
+    )  # a crawl does not need it
 
     clock = SystemClock()
-    count = usual_count()
-    collection = Processes(root, Collection(root, clock), count)
-    site = Site(collection, Reader(root), clock, language, Rate(per_second=rate, burst=6 * rate), count)
-    return Server(make_application(site), listen(host, port))
+    count = workers_count()
+    workers = SearchWorkers(root, LiveSearch(root, clock), count)
+    limit = RateLimit(per_second=rate, burst=6 * rate)
+    page = SearchPage(workers, FactsReader(root), clock, language, limit, count)
+    return SearchServer(make_application(page), listen(host, port))
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tarrafa.agent.discovery import Discovery
-from tarrafa.agent.extract_pool import LARGE_BYTES
 from tarrafa.agent.microbatch import MicroBatch
 from tarrafa.agent.outcomes import outcome_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
@@ -17,7 +16,8 @@ from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.visits import Visits
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
-from tarrafa.keep import Archive, DocumentRow, Kept, Packed
+from tarrafa.extract import LARGE_BYTES
+from tarrafa.keep import Archive, DocumentRow, PackedPage, StoredAt
 from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives
 from tarrafa.records import Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Visit
@@ -52,7 +52,7 @@ class Arrival(NamedTuple):
     decoded: DecodedPage
     parsed: ParsedPage | None = None  # if it was parsed already
     listed: Unsaved | None = None  # the URLs of a long sitemap, judged already
-    packed: Packed | None = None  # if it was compressed for the archive already
+    packed: PackedPage | None = None  # if it was compressed for the archive already
 
 
 class UnsavedOwner(Protocol):
@@ -113,7 +113,7 @@ class Ingest:
             self._collect(each.parsed or next(parsed), stored, each.annotations, each.listed)
         unsaved.is_torn = False
 
-    async def recover(self, page: Page, stored: Kept, fields: Headers) -> None:
+    async def recover(self, page: Page, stored: StoredAt, fields: Headers) -> None:
         """Collect a page again that is in the archive, after the last checkpoint."""
         annotations = annotations_of(fields)
         decoded = await self._reader.decode(page)
@@ -124,7 +124,7 @@ class Ingest:
         listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
         self._collect(parsed, stored, annotations, listed)
 
-    def _collect(self, parsed: ParsedPage, stored: Kept, annotations: Annotations, listed: Unsaved | None) -> None:
+    def _collect(self, parsed: ParsedPage, stored: StoredAt, annotations: Annotations, listed: Unsaved | None) -> None:
         collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
         depth, found = annotations.depth + 1, parsed.extract
         if listed is not None:
@@ -144,7 +144,12 @@ def check_whole(unsaved: Unsaved) -> None:
 
 
 def collect(
-    into: Unsaved, parsed: ParsedPage, stored: Kept, annotations: Annotations, discovery: Discovery, robots_name: str
+    into: Unsaved,
+    parsed: ParsedPage,
+    stored: StoredAt,
+    annotations: Annotations,
+    discovery: Discovery,
+    robots_name: str,
 ) -> None:
     """Add a stored page to what the next checkpoint saves: its document, its links, its outcome."""
     page, found = parsed.page, parsed.extract
@@ -163,7 +168,7 @@ def collect(
         discovery.follow_links(into, found, annotations.depth + 1)
 
 
-def _document(parsed: ParsedPage, stored: Kept, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+def _document(parsed: ParsedPage, stored: StoredAt, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
     page, found, document = parsed.page, parsed.extract, parsed.extract.document
     return DocumentRow(
         url=page.url,

@@ -17,7 +17,7 @@ from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
-from tarrafa.keep import Archive, Kept, Place
+from tarrafa.keep import Archive, Place, StoredAt
 from tarrafa.obey import LONG_BYTES, ROBOTS_MAX_BYTES, read_ahead
 from tarrafa.records import Failure, Page, Transport
 from tarrafa.verify import Scheduled
@@ -88,7 +88,7 @@ class Agent:
     async def _recover(self, seeds: Sequence[str]) -> None:
         """Collect the pages again that a kill left unsaved, offer the seeds, and bring the repository up to both."""
         for stored in self._checkpoints.unsaved_pages():
-            await self._ingest.recover(stored.page, Kept(stored.place, stored.digest), stored.fields)
+            await self._ingest.recover(stored.page, StoredAt(stored.place, stored.digest), stored.fields)
         self._hosts.recover()
         for url in seeds:
             self._discovery.offer(self._checkpoints.unsaved, url, 0)

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tarrafa.agent.extract_pool import LARGE_BYTES, ExtractPool, is_large
-from tarrafa.extract import Extract, Options, extract_all
+from tarrafa.agent.extract_pool import ExtractPool
+from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, extract_all, is_expensive
 from tarrafa.fetch import decode
 from tarrafa.records import Page
 
@@ -23,7 +23,7 @@ class DecodedPage(NamedTuple):
 
     @property
     def is_expensive(self) -> bool:
-        return is_large(self.body)
+        return is_expensive(self.body)
 
 
 class ParsedPage(NamedTuple):
@@ -34,7 +34,7 @@ class ParsedPage(NamedTuple):
 
 
 class PageReader:
-    def __init__(self, options: Options, body_limit_bytes: int) -> None:
+    def __init__(self, options: ExtractOptions, body_limit_bytes: int) -> None:
         self.options = options
         self._body_limit_bytes = body_limit_bytes
         self._pool = ExtractPool(options)

@@ -14,7 +14,16 @@ from tarrafa.agent.host_table import HostChanges
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
 from tarrafa.errors import DamagedError
-from tarrafa.keep import DOCUMENTS, LINKS, Documents, Links, Place, StoredPage, join_segments, whole_pages
+from tarrafa.keep import (
+    DOCUMENTS,
+    LINKS,
+    DocumentWriter,
+    LinkWriter,
+    Place,
+    StoredPage,
+    join_segments,
+    read_whole_pages,
+)
 from tarrafa.verify import Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
 
 _DEFAULT_BOUNDS = RepositoryBounds()
@@ -38,8 +47,8 @@ class Store:
             self._hosts = HostDatabase(folder.hosts)
             self.checkpoint = self._hosts.checkpoint()
             self._check()
-            self._documents = Documents(folder.documents, self.checkpoint.number)
-            self._links = Links(folder.links, self.checkpoint.number)
+            self._documents = DocumentWriter(folder.documents, self.checkpoint.number)
+            self._links = LinkWriter(folder.links, self.checkpoint.number)
             self._batches = UrlBatches(folder.batches)
             self._batches.remove(self._repository.last_batch)
         except BaseException:
@@ -79,7 +88,7 @@ class Store:
 
     def pages_after_checkpoint(self, end: Place) -> Iterator[StoredPage]:
         """Yield the pages of the archive between the last checkpoint and `end`."""
-        return whole_pages(self._folder.archive, end, self.checkpoint.end)
+        return read_whole_pages(self._folder.archive, end, self.checkpoint.end)
 
     def verify(self) -> list[Scheduled]:
         """Run a cycle over all batches that are saved; return what the verified block schedules."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tarrafa.extract import Links
+from tarrafa.extract import PageLinks
 from tarrafa.keep import DocumentRow, Place
 
 # Of each URL: the lowest hint, links to it, and how many of these come from other hosts. Lists, because they change.
@@ -30,7 +30,7 @@ class Unsaved:
     """Filled by the event loop, page by page; taken whole by a checkpoint, after which nothing changes it."""
 
     documents: list[DocumentRow] = field(default_factory=list)
-    links: list[tuple[str, float, Links]] = field(default_factory=list)  # of each page: URL, time, links
+    links: list[tuple[str, float, PageLinks]] = field(default_factory=list)  # of each page: URL, time, links
     # URLs whose outcome is known: URL, when, status, file and offset in the archive.
     ended: list[tuple[str, float, int, int, int]] = field(default_factory=list)
     found: FoundUrls = field(default_factory=dict)

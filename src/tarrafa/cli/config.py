@@ -1,19 +1,19 @@
-"""`tarrafa config`: what is in force, and why."""
+"""`tarrafa config`: the effective configuration."""
 
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.cli.common import configured, console, show_json, switch
 from tarrafa.configuration import KEYS, Configuration, Key, contact, to_toml
-from tarrafa.configuration.kinds import Duration, Size
+from tarrafa.configuration.value_types import DurationType, SizeType
 from tarrafa.errors import InputError
 
 EXAMPLES = [
-    ("tarrafa config", "a table of every key"),
-    ("tarrafa config --json", "the same for a program"),
-    ("tarrafa config --toml > tarrafa.toml", "a file to start from, with every key in it"),
+    ("tarrafa config", "show a table of every key"),
+    ("tarrafa config --json", "the same as JSON"),
+    ("tarrafa config --toml > tarrafa.toml", "write a complete configuration file to edit"),
 ]
 
 
@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Show the effective configuration and where each value came from."""
     if as_json and as_toml:
-        raise InputError("--json and --toml exclude each other; give one")
+        raise InputError("--json and --toml are exclusive; give one of them")
     configuration = configured(context, {})
     if as_json:
         show_json(_as_json(configuration))
@@ -35,7 +35,7 @@ def command(
 
 
 def _written(configuration: Configuration, key: Key) -> str:
-    return key.kind.write(configuration.value(key))
+    return key.type.write(configuration.value(key))
 
 
 def _show_table(configuration: Configuration) -> None:
@@ -51,8 +51,10 @@ def _show_table(configuration: Configuration) -> None:
 def _public_hosts(configuration: Configuration) -> str:
     address = contact(configuration.crawl.user_agent)
     if address is None:
-        return "Public hosts are not visited: the user agent has no contact. Set crawl.user_agent or give --user-agent."
-    return f"Public hosts may be visited: the user agent says whom to write to, {address}"
+        return (
+            "Public hosts cannot be crawled: the user agent has no contact. Set crawl.user_agent or give --user-agent."
+        )
+    return f"Public hosts can be crawled: the contact in the user agent is {address}."
 
 
 def _as_json(configuration: Configuration) -> dict[str, Any]:
@@ -68,6 +70,6 @@ def _as_json(configuration: Configuration) -> dict[str, Any]:
 
 
 def _value(configuration: Configuration, key: Key) -> object:
-    """With its unit where it has one, as in the file; otherwise as it is."""
+    """Return durations and sizes with their units, as in the file, and other values as they are."""
     value = configuration.value(key)
-    return _written(configuration, key).strip('"') if isinstance(key.kind, (Duration, Size)) else value
+    return _written(configuration, key).strip('"') if isinstance(key.type, (DurationType, SizeType)) else value

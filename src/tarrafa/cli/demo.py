@@ -1,4 +1,4 @@
-"""`tarrafa demo`: the main job on a made-up web, start to end, in one command."""
+"""`tarrafa demo`: crawl, rank, index and search a synthetic web, in one command."""
 
 import contextlib
 import json
@@ -14,15 +14,15 @@ import typer
 
 from tarrafa import wiring
 from tarrafa.agent import CrawlFolder, RunLimits, checkpoint_of
+from tarrafa.cli.common import configured, option, show_json, switch
 from tarrafa.cli.crawl import crawl
-from tarrafa.cli.frame import configured, option, show_json, switch
-from tarrafa.cli.live import summary
+from tarrafa.cli.progress_view import summary
 from tarrafa.cli.search import show
 from tarrafa.cli.web import synthetic_web
 from tarrafa.collection.indexing import Indexing
 from tarrafa.collection.ranking import update_ranks
 from tarrafa.configuration import Configuration
-from tarrafa.keep import DOCUMENTS, batches
+from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.lab.web import served_in_process
 from tarrafa.schedule import Seeds
 from tarrafa.search import Search, SearchRequest
@@ -30,9 +30,9 @@ from tarrafa.search import Search, SearchRequest
 _SHOWN = 3  # results of each search
 
 EXAMPLES = [
-    ("tarrafa demo", "a web of 100 hosts and 5,000 pages, crawled in less than a minute"),
-    ("tarrafa demo --hosts 2000 --pages 100000 --dir crawl", "a larger one, kept to be looked at"),
-    ("tarrafa demo --faults usual", "with hosts that are slow, busy, or dead"),
+    ("tarrafa demo", "crawl 100 hosts and 5,000 pages, in less than a minute"),
+    ("tarrafa demo --hosts 2000 --pages 100000 --dir crawl", "a larger web; keep the crawl"),
+    ("tarrafa demo --faults usual", "with hosts that are slow, busy or dead"),
 ]
 
 
@@ -43,37 +43,37 @@ def command(
     rng_seed: Annotated[int | None, option("web.rng_seed")] = None,
     faults: Annotated[str | None, option("web.faults")] = None,
     directory: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder (default: nowhere)")
+        Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder (default: delete it)")
     ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Serve a made-up web, crawl it politely and completely, compare with what is true of it, and search it.
+    """Serve a synthetic web, crawl all of it, compare the result with the truth, and search it.
 
     In a terminal the search page stays until Ctrl-C.
     """
     web: dict[str, object] = {"web.hosts": hosts, "web.pages": pages, "web.rng_seed": rng_seed, "web.faults": faults}
-    # The web is on this machine alone and is our own, so nobody needs to be waited for.
+    # The web is our own and on this machine, so no delay is needed.
     own: dict[str, object] = {"crawl.allow_private": True, "crawl.scope": "any", "politeness.delay": "0s"}
     configuration = configured(context, {**web, **own})
-    synthetic_web(configuration)  # what is wrong with it is told before anything is started
+    synthetic_web(configuration)  # reports invalid options before anything starts
     with tempfile.TemporaryDirectory() as scratch, served_in_process(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
         if not as_json:
             section = configuration.web
-            typer.echo(f"a made-up web of {section.hosts:,} hosts and {section.pages:,} pages answers at {url}")
+            typer.echo(f"Serving a synthetic web of {section.hosts:,} hosts and {section.pages:,} pages at {url}")
         progress = crawl(configuration, folder, Seeds((url,)), RunLimits(), is_quiet=as_json)
-        judged = _judged(url, folder)
+        comparison = _compare(url, folder)
         if not as_json:
             typer.echo(summary(progress, directory))
-            typer.echo(_verdict(judged))
-        searched = _searched(folder, is_quiet=as_json)
+            typer.echo(_verdict(comparison))
+        searches = _search(folder, is_quiet=as_json)
         if as_json:
-            show_json({"url": url, "crawl": progress.told(), **judged, "searches": searched})
-        _served(folder, searched[0]["query"], is_staying=not as_json and sys.stdout.isatty())
+            show_json({"url": url, "crawl": progress.told(), **comparison, "searches": searches})
+        _serve(folder, searches[0]["query"], is_staying=not as_json and sys.stdout.isatty())
 
 
-def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
-    """Rank and index what was crawled, and look for words of a title: any of them, all of them, a phrase."""
+def _search(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
+    """Rank and index the crawl, and search two words of a title: any of them, both, and as a phrase."""
     ranks = update_ranks(folder, lambda *_: None)
     with Indexing(folder.root) as indexing:
         indexing.catch_up(lambda *_: None, Event())
@@ -91,7 +91,7 @@ def _searched(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
 
 
 def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
-    for part in batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["outcome", "title"]):
+    for part in read_batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["outcome", "title"]):
         for row in part.to_pylist():
             words = [word for word in row["title"].split() if word.isalpha()]
             if row["outcome"] == "fetched" and len(words) > 1:
@@ -99,16 +99,16 @@ def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
     return "a", "page"
 
 
-def _served(folder: CrawlFolder, query: str, is_staying: bool) -> None:
-    """The search page, asked once; where somebody watches it stays."""
+def _serve(folder: CrawlFolder, query: str, is_staying: bool) -> None:
+    """Serve the search page, request it once, and keep it until Ctrl-C if `is_staying`."""
     server = wiring.search_page(folder.root, "127.0.0.1", 0, "en", 0)
     thread = Thread(target=server.run, name="search page")
     thread.start()
     try:
-        with urllib.request.urlopen(f"{server.url}search?q={quote(query)}") as answer:  # noqa: S310 - it is ours
-            typer.echo(f"\nthe search page answers {answer.status} at {server.url}", err=True)
+        with urllib.request.urlopen(f"{server.url}search?q={quote(query)}") as answer:  # noqa: S310 - our own server
+            typer.echo(f"\nSearch page at {server.url} (status {answer.status})", err=True)
         if is_staying:
-            typer.echo("it stays until Ctrl-C", err=True)
+            typer.echo("Press Ctrl-C to stop.", err=True)
             with contextlib.suppress(KeyboardInterrupt):
                 thread.join()
     finally:
@@ -122,9 +122,9 @@ def _options(configuration: Configuration) -> list[str]:
     return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
 
 
-def _judged(url: str, folder: CrawlFolder) -> dict[str, Any]:
-    """What the web says of the crawl."""
-    truth, log = _told(f"{url}__truth"), _told(f"{url}__log?entries=0")
+def _compare(url: str, folder: CrawlFolder) -> dict[str, Any]:
+    """Compare the crawl with the truth and the log of the web."""
+    truth, log = _get_json(f"{url}__truth"), _get_json(f"{url}__log?entries=0")
     wanted = {row["url"] for row in truth["urls"] if row["collectable"]}
     found = wanted & _fetched(folder)
     return {
@@ -136,21 +136,20 @@ def _judged(url: str, folder: CrawlFolder) -> dict[str, Any]:
     }
 
 
-def _told(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url) as answer:  # noqa: S310 - it is ours
+def _get_json(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - our own server
         found: dict[str, Any] = json.load(answer)
     return found
 
 
 def _fetched(folder: CrawlFolder) -> set[str]:
-    parts = batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["url", "outcome"])
+    parts = read_batches(folder.documents, DOCUMENTS, checkpoint_of(folder.hosts).number, ["url", "outcome"])
     return {row["url"] for part in parts for row in part.to_pylist() if row["outcome"] == "fetched"}
 
 
-def _verdict(judged: dict[str, Any]) -> str:
+def _verdict(comparison: dict[str, Any]) -> str:
     return (
-        f"the truth: a perfect crawl of this web ends with {judged['collectable']:,} pages; "
-        f"{judged['collected']:,} of them are here\n"
-        f"the web's own log: {judged['requests']:,} requests, {judged['robots_violations']:,} against robots.txt, "
-        f"{judged['too_early']:,} too early, {judged['malformed']:,} malformed"
+        f"Truth: {comparison['collected']:,} of {comparison['collectable']:,} collectable pages were collected.\n"
+        f"Log of the web: {comparison['requests']:,} requests, {comparison['robots_violations']:,} against robots.txt, "
+        f"{comparison['too_early']:,} too early, {comparison['malformed']:,} malformed."
     )

@@ -1,4 +1,4 @@
-"""`tarrafa experiment`: what the papers claim, computed or measured again."""
+"""`tarrafa experiment`: reproduce figures of the papers."""
 
 import json
 import shutil
@@ -11,23 +11,23 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tarrafa.cli.frame import configured, console, show_json, switch
+from tarrafa.cli.common import configured, console, show_json, switch
 from tarrafa.errors import InputError
 from tarrafa.lab.experiment import ModelCosts, table
 from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
 
 EXAMPLES = [
-    ("tarrafa experiment cost-model", "Table 2 of the VEUNIQ paper, computed from its equations"),
-    ("tarrafa experiment cost-model --json", "the same for a program, with all digits"),
-    ("tarrafa experiment uniqueness", "VEUNIQ and DRUM up to three million URLs, in about a minute"),
+    ("tarrafa experiment cost-model", "compute Table 2 of the VEUNIQ paper from its equations"),
+    ("tarrafa experiment cost-model --json", "the same as JSON, with all digits"),
+    ("tarrafa experiment uniqueness", "measure VEUNIQ and DRUM up to three million URLs, in about a minute"),
     (
         "tarrafa experiment uniqueness --known 350000000 --dir growth --out figures",
-        "the papers' size: hours, and goes on where it was stopped",
+        "the size of the papers: takes hours, can be interrupted and continued",
     ),
-    ("tarrafa experiment uniqueness --known 350000000 --hurry --dir growth", "in about an hour"),
-    ("tarrafa experiment parameters", "what the sizes of blocks and batches do: a small study, in about a minute"),
-    ("tarrafa experiment parameters --known 20000000", "a larger one"),
-    ("tarrafa experiment crawl", "20,000 pages of a made-up web: is the last one as cheap as the first?"),
+    ("tarrafa experiment uniqueness --known 350000000 --hurry --dir growth", "the same size in about an hour"),
+    ("tarrafa experiment parameters", "measure how the sizes of blocks and batches affect the cost, in about a minute"),
+    ("tarrafa experiment parameters --known 20000000", "a larger study"),
+    ("tarrafa experiment crawl", "crawl 20,000 pages and compare the cost of the last ones with the first"),
     ("tarrafa experiment crawl --pages 300000 --out figures", "a longer crawl, with plots"),
 ]
 
@@ -41,7 +41,7 @@ def cost_model(
     context: typer.Context,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Print what DRUM and VEUNIQ cost by the paper's equations, beside what the paper prints."""
+    """Print the costs of DRUM and VEUNIQ by the equations of the paper, beside its printed figures."""
     configured(context, {})
     cells = table()
     if as_json:
@@ -49,7 +49,7 @@ def cost_model(
         return
     out = console()
     out.print(_table(cells))
-    out.print(f"{sum(cell.agree for cell in cells) * 2} of {len(cells) * 2} cells as printed in the paper")
+    out.print(f"{sum(cell.agree for cell in cells) * 2} of {len(cells) * 2} cells agree with the paper")
 
 
 def _table(cells: list[ModelCosts]) -> Table:
@@ -67,41 +67,41 @@ def _table(cells: list[ModelCosts]) -> Table:
 def uniqueness(
     context: typer.Context,
     known: Annotated[
-        int, typer.Option(min=1, metavar="N", help="grow to so many URLs; the papers go to 350000000")
+        int, typer.Option(min=1, metavar="N", help="number of URLs to grow to; the papers go to 350000000")
     ] = _KNOWN,
-    engines: Annotated[str, typer.Option(metavar="NAMES", help="engines, with commas between")] = "veuniq,drum",
+    engines: Annotated[str, typer.Option(metavar="NAMES", help="comma-separated engines")] = "veuniq,drum",
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="keep the repositories here, and go on from what is there"),
+        typer.Option(
+            "--dir", metavar="DIR", help="keep the repositories in this folder, and continue from what is there"
+        ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="write the measurements, tables and plots here")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder for measurements, tables and plots")] = None,
     cycle_urls: Annotated[
-        int, typer.Option(min=10, metavar="N", help="URLs in a cycle, a tenth of them collected")
+        int, typer.Option(min=10, metavar="N", help="URLs per cycle, a tenth of them collected")
     ] = 1_000_000,
     fresh: Annotated[
         float, typer.Option(min=0.01, max=1, metavar="SHARE", help="share of extracted URLs that are fresh")
     ] = 0.17,
     hurry: Annotated[
-        bool, switch("--hurry", "usual cycles only up to each of the papers' sizes; between, grow fast")
+        bool, switch("--hurry", "measure only around the sizes of the papers, and grow fast in between")
     ] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Measure what a cycle costs as the repository grows from empty, beside the papers' figures."""
+    """Measure the cost of a cycle as the repository grows from empty, beside the figures of the papers."""
+    from tarrafa.lab.engines import parse_engines
     from tarrafa.lab.experiment import papers, plots
-    from tarrafa.lab.experiment.engine_choice import chosen
     from tarrafa.lab.experiment.uniqueness import GrowthSettings, grow
     from tarrafa.memory import keep_freed_memory
 
     configured(context, {})
     keep_freed_memory()
-    names = chosen(engines)
+    names = parse_engines(engines)
     if out is not None:
         plots.check_installed()
     settings = GrowthSettings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)
     with _place(folder) as place:
-        rows = grow(names, known, Path(place), settings, _tell)
+        rows = grow(names, known, Path(place), settings, _log_line)
         found = papers.marks([row for row in rows if row.engine in names])
         if out is not None:
             _write_uniqueness(rows, found, Path(place), out)
@@ -114,11 +114,11 @@ def uniqueness(
 
 
 def _place(folder: Path | None) -> AbstractContextManager[Any]:
-    """The folder to work in; one that nobody named is removed at the end."""
+    """Return the folder to work in; without a name it is a temporary one."""
     return tempfile.TemporaryDirectory(prefix="tarrafa-experiment-") if folder is None else nullcontext(folder)
 
 
-def _tell(line: str) -> None:
+def _log_line(line: str) -> None:
     typer.echo(line, err=True)
 
 
@@ -149,19 +149,19 @@ def _marks_table(found: Any) -> Table:
 
 def parameters(
     context: typer.Context,
-    known: Annotated[int, typer.Option(min=1, metavar="N", help="size of each repository, in URLs")] = _KNOWN_STUDIED,
-    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="where temporary folders go")] = None,
+    known: Annotated[int, typer.Option(min=1, metavar="N", help="URLs in each repository")] = _KNOWN_STUDIED,
+    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="folder for temporary files")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Measure what the size of blocks, of batches and the ratio of runs do to the cost of VEUNIQ."""
+    """Measure how the sizes of blocks and batches and the ratio of runs affect the cost of VEUNIQ."""
     from tarrafa.lab.experiment.parameter_study import study
 
     configured(context, {})
     if known < _KNOWN_STUDIED_MIN:
-        raise InputError(f"--known must be at least {_KNOWN_STUDIED_MIN}, so that there are blocks to compare")
+        raise InputError(f"--known must be at least {_KNOWN_STUDIED_MIN}, to have blocks to compare")
     if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder} is not a folder")
-    effects = study(known, _tell, folder)
+        raise InputError(f"{folder} is not a folder; create it, or give another --dir")
+    effects = study(known, _log_line, folder)
     if as_json:
         show_json({"effects": [{**effect._asdict(), "point": asdict(effect.point)} for effect in effects]})
         return
@@ -183,21 +183,19 @@ def _effects_table(effects: Any) -> Table:
 def crawl(
     context: typer.Context,
     pages: Annotated[int, typer.Option(min=100, metavar="N", help="pages to crawl")] = _PAGES,
-    hosts: Annotated[int, typer.Option(min=1, metavar="N", help="hosts of the made-up web")] = 2_000,
+    hosts: Annotated[int, typer.Option(min=1, metavar="N", help="hosts of the synthetic web")] = 2_000,
     folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder")] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="write the measurements, the table and plots here")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder for measurements, table and plots")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Crawl a made-up web for long, and compare the rate at the end with the rate at the start."""
+    """Crawl a synthetic web, and compare the rate at the end with the rate at the start."""
     from tarrafa.lab.experiment import plots, steadiness
 
     configured(context, {})
     if out is not None:
         plots.check_installed()
     with _place(folder) as place:
-        samples = steadiness.watch(pages, hosts, Path(place) / "crawl", _tell)
+        samples = steadiness.watch(pages, hosts, Path(place) / "crawl", _log_line)
     if out is not None:
         steadiness.write(samples, out)
     parts = steadiness.parts(samples)

@@ -1,4 +1,4 @@
-"""`tarrafa export`: everything that a crawl has kept, in one file that others read."""
+"""`tarrafa export`: the data of a crawl in one file of a common format."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 
 from tarrafa.agent import checkpoint_of
-from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.cli.common import console, open_crawl, show_json, switch
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
 from tarrafa.keep.export import (
@@ -22,17 +22,17 @@ from tarrafa.keep.export import (
 from tarrafa.records import Page
 
 EXAMPLES = [
-    ("tarrafa export warc --dir crawl --out crawl.warc.gz", "the archive in one file"),
-    ("tarrafa export jsonl --dir crawl --out documents.jsonl", "a JSON object for each document"),
-    ("tarrafa export parquet --dir crawl --out documents.parquet", "documents for DuckDB or polars"),
+    ("tarrafa export warc --dir crawl --out crawl.warc.gz", "all pages in one WARC file"),
+    ("tarrafa export jsonl --dir crawl --out documents.jsonl", "one JSON object per document"),
+    ("tarrafa export parquet --dir crawl --out documents.parquet", "all documents, for DuckDB or pandas"),
     ("tarrafa export cdxj --dir crawl --out index.cdxj", "an index for web archive players"),
-    ("tarrafa export records --dir crawl --out pages.txt", "||| URL | HTML ||| for each HTML page"),
+    ("tarrafa export records --dir crawl --out pages.txt", "each HTML page as ||| URL | HTML |||"),
 ]
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="the file to write; it appears when it is complete")]
+Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="file to write; it appears when it is complete")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]  # done, total
 
 
 def _export(
@@ -41,9 +41,9 @@ def _export(
     out: Path,
     as_json: bool,
     what: str,
-    work: Callable[[list[Snapshot], Told], int],
+    work: Callable[[list[Snapshot], OnProgress], int],
 ) -> None:
-    folder, _ = crawl_of(context, directory)
+    folder, _ = open_crawl(context, directory)
     number, end, _ = checkpoint_of(folder.hosts)
     with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
         task = progress.add_task(out.name)
@@ -54,32 +54,60 @@ def _export(
     if as_json:
         show_json({"out": str(out), what: count})
     else:
-        typer.echo(f"{count:,} {what} in {out}")
+        typer.echo(f"Wrote {count:,} {what} to {out}.")
 
 
 def warc(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write all pages as one WARC file."""
-    _export(context, directory, out, as_json, "bytes", lambda kept, told: export_warc(kept, out, told))
+    _export(
+        context,
+        directory,
+        out,
+        as_json,
+        "bytes",
+        lambda snapshots, on_progress: export_warc(snapshots, out, on_progress),
+    )
 
 
 def jsonl(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
-    """Write each document as a JSON object on a line of its own."""
-    _export(context, directory, out, as_json, "documents", lambda kept, told: export_jsonl(kept, out, told))
+    """Write each document as one line of JSON."""
+    _export(
+        context,
+        directory,
+        out,
+        as_json,
+        "documents",
+        lambda snapshots, on_progress: export_jsonl(snapshots, out, on_progress),
+    )
 
 
 def parquet(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write all documents as one Parquet file."""
-    _export(context, directory, out, as_json, "documents", lambda kept, told: export_parquet(kept, out, told))
+    _export(
+        context,
+        directory,
+        out,
+        as_json,
+        "documents",
+        lambda snapshots, on_progress: export_parquet(snapshots, out, on_progress),
+    )
 
 
 def cdxj(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
-    """Write a sorted index of the archive, by which web archive players find pages."""
-    _export(context, directory, out, as_json, "lines", lambda kept, told: export_cdxj(kept, out, told))
+    """Write a sorted CDXJ index of the archive, for web archive players."""
+    _export(
+        context,
+        directory,
+        out,
+        as_json,
+        "lines",
+        lambda snapshots, on_progress: export_cdxj(snapshots, out, on_progress),
+    )
 
 
 def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write each HTML page as ||| URL | HTML ||| in UTF-8."""
-    _, configuration = crawl_of(context, directory)
+    _, configuration = open_crawl(context, directory)
     limit = configuration.fetch.body_limit_bytes
 
     def html(page: Page) -> str | None:
@@ -88,7 +116,14 @@ def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson
         body = decode(page, limit).body
         return as_text(body, encoding_of(page.header("content-type") or "", body))
 
-    _export(context, directory, out, as_json, "pages", lambda kept, told: export_records(kept, out, told, html))
+    _export(
+        context,
+        directory,
+        out,
+        as_json,
+        "pages",
+        lambda snapshots, on_progress: export_records(snapshots, out, on_progress, html),
+    )
 
 
 COMMANDS = {"warc": warc, "jsonl": jsonl, "parquet": parquet, "cdxj": cdxj, "records": records}

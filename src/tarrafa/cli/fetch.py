@@ -1,4 +1,4 @@
-"""`tarrafa fetch`: one page, for real."""
+"""`tarrafa fetch`: fetch one page."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from tarrafa import wiring
-from tarrafa.cli.frame import configured, console, option, show_json, switch
+from tarrafa.cli.common import configured, console, option, show_json, switch
 from tarrafa.configuration import Configuration, require_contact
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import CurlTransport, Decoded, decode
@@ -18,26 +18,26 @@ from tarrafa.texts import printable, quoted
 from tarrafa.urls import Url, parse
 
 EXAMPLES = [
-    ("tarrafa fetch https://example.org/", "status, type, size and timings"),
-    ("tarrafa fetch https://example.org/ --headers", "what the host says of the page"),
-    ("tarrafa fetch https://example.org/ --body > page.html", "the page itself, decompressed"),
-    ("tarrafa fetch http://127.0.0.1:8800/ --allow-private", "from your own machine"),
+    ("tarrafa fetch https://example.org/", "show status, type, size and timings"),
+    ("tarrafa fetch https://example.org/ --headers", "show the response header"),
+    ("tarrafa fetch https://example.org/ --body > page.html", "save the page, decompressed"),
+    ("tarrafa fetch http://127.0.0.1:8800/ --allow-private", "fetch from this machine"),
 ]
 
 
 def command(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help="http or https, in full")],
-    headers: Annotated[bool, switch("--headers", "print the header")] = False,
+    url: Annotated[str, typer.Argument(metavar="URL", help="an http or https URL")],
+    headers: Annotated[bool, switch("--headers", "print the response header")] = False,
     body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
     allow_private: Annotated[bool | None, option("crawl.allow_private")] = None,
     user_agent: Annotated[str | None, option("crawl.user_agent")] = None,
     timeout: Annotated[str | None, option("fetch.timeout")] = None,
 ) -> None:
-    """Fetch one page and show what came. Redirects are shown, not followed."""
+    """Fetch one page and show the response. Redirects are shown, not followed."""
     if headers + body + as_json > 1:
-        raise InputError("--headers, --body and --json exclude each other; give one")
+        raise InputError("--headers, --body and --json are exclusive; give one of them")
     flags = {"crawl.allow_private": allow_private, "crawl.user_agent": user_agent, "fetch.timeout": timeout}
     configuration = configured(context, flags)
     parsed = parse_url(url)
@@ -55,7 +55,7 @@ def command(
 
 
 def parse_url(text: str) -> Url:
-    """What a user gives as one URL."""
+    """Return the URL that a user typed; raise InputError if it is none."""
     url = parse(text)
     if url is None:
         in_full = parse(f"https://{text}")
@@ -74,13 +74,13 @@ def _fetch(configuration: Configuration, url: str, as_json: bool) -> Page:
 
 
 async def _fetched(transport: CurlTransport, url: str) -> Page | Failure:
-    with contextlib.closing(transport):  # on the loop, while there is one
+    with contextlib.closing(transport):  # inside the event loop
         return await transport.fetch(Request(url, any_type=True))
 
 
 def _hint(failure: Failure) -> str:
     if failure.kind is FailureKind.PRIVATE:
-        return "; if it is your own, give --allow-private"
+        return "; if the host is your own, give --allow-private"
     return "; give a longer --timeout" if failure.kind is FailureKind.TIMEOUT else ""
 
 
@@ -95,7 +95,7 @@ def _show_body(decoded: Decoded) -> None:
         raise WorkError(f"the body is in the content coding {quoted(decoded.unknown_coding)}, which was not asked for")
     sys.stdout.buffer.write(decoded.body)
     if decoded.truncated:
-        typer.echo("tarrafa: the body is not complete; see body_limit in tarrafa config", err=True)
+        typer.echo("tarrafa: the body is truncated; raise body_limit in the configuration to get all of it", err=True)
 
 
 def _show_page(page: Page, decoded: Decoded) -> None:
@@ -104,7 +104,7 @@ def _show_page(page: Page, decoded: Decoded) -> None:
     table.add_row("status", str(page.status))
     if page.header("location"):
         table.add_row("location", printable(page.header("location") or ""))
-    table.add_row("type", printable(page.media_type) or "not said")
+    table.add_row("type", printable(page.media_type) or "unknown")
     table.add_row("size", _size(page, decoded))
     table.add_row("address", page.address)
     table.add_row("time", _times(page.timings))
@@ -115,7 +115,7 @@ def _size(page: Page, decoded: Decoded) -> str:
     text = f"{len(page.body):,} bytes"
     if len(decoded.body) != len(page.body):
         text += f", {len(decoded.body):,} decompressed"
-    return f"{text}, not complete" if decoded.truncated else text
+    return f"{text}, truncated" if decoded.truncated else text
 
 
 def _times(timings: Timings) -> str:

@@ -1,4 +1,4 @@
-"""`tarrafa index`: the documents of a crawl, made ready to be searched."""
+"""`tarrafa index`: index the documents of a crawl."""
 
 import signal
 from collections.abc import Iterator
@@ -10,31 +10,31 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.cli.common import console, open_crawl, show_json, switch
 from tarrafa.collection.indexing import Indexed, Indexing, follow
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search
 from tarrafa.units import rough_duration
 
 EXAMPLES = [
-    ("tarrafa index --dir crawl", "index what is new since last time"),
-    ("tarrafa index --dir crawl --follow", "go on beside a crawl, until it ends"),
-    ("tarrafa index --dir crawl --rebuild", "index everything anew"),
+    ("tarrafa index --dir crawl", "index new documents"),
+    ("tarrafa index --dir crawl --follow", "index a running crawl until it ends"),
+    ("tarrafa index --dir crawl --rebuild", "rebuild the index"),
 ]
 
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
-    rebuild: Annotated[bool, switch("--rebuild", "forget the index and make it anew")] = False,
-    is_following: Annotated[bool, switch("--follow", "go on beside the crawl until it ends, or until Ctrl-C")] = False,
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    rebuild: Annotated[bool, switch("--rebuild", "discard the index and rebuild it")] = False,
+    is_following: Annotated[bool, switch("--follow", "keep indexing until the crawl ends, or until Ctrl-C")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Index the documents of a crawl, so that they can be searched. Works while the crawl runs; takes only what is new.
+    """Index the new documents of a crawl, so that they can be searched. Works while the crawl runs.
 
-    It can be stopped at any moment and goes on where it was.
+    It can be interrupted at any time and resumes where it stopped.
     """
-    folder, _ = crawl_of(context, directory)
+    folder, _ = open_crawl(context, directory)
     collect_seldom()
     with _stopped_by_signals() as stop:
         done = _index(folder.root, rebuild, is_following, stop, as_json)
@@ -45,7 +45,7 @@ def command(
         show_json({**told, "documents": documents_count})
     else:
         typer.echo(
-            f"{done.rows:,} pages read in {rough_duration(done.seconds)}; {documents_count:,} documents can be searched"
+            f"Read {done.rows:,} rows in {rough_duration(done.seconds)}. {documents_count:,} documents can be searched."
         )
 
 
@@ -64,7 +64,7 @@ def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[Event]:
-    """The first Ctrl-C ends the work after the rows in hand; a second one ends it at once, which harms nothing."""
+    """Set the event on the first Ctrl-C, so that the current batch is finished; the second one ends the process."""
     stop = Event()
 
     def first(number: int, _: object) -> None:

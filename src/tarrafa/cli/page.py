@@ -1,4 +1,4 @@
-"""`tarrafa page`: one page of a crawl, read back."""
+"""`tarrafa page`: show one page of a crawl."""
 
 import sys
 from pathlib import Path
@@ -8,38 +8,38 @@ import typer
 from rich.table import Table
 
 from tarrafa.agent import CrawlFolder, checkpoint_of, host_in, reason_of
+from tarrafa.cli.common import console, open_crawl, show_json, switch
 from tarrafa.cli.fetch import parse_url
-from tarrafa.cli.frame import console, crawl_of, show_json, switch
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.finding import Finder, newest_document, newest_links
+from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
 from tarrafa.texts import printable
 from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up
 
 EXAMPLES = [
-    ("tarrafa page https://example.org/ --dir crawl", "what is known of it"),
-    ("tarrafa page https://example.org/ --dir crawl --body > page.html", "the page itself"),
-    ("tarrafa page https://example.org/ --dir crawl --text", "its text, as it will be searched"),
-    ("tarrafa page https://example.org/ --dir crawl --links", "where it leads"),
+    ("tarrafa page https://example.org/ --dir crawl", "show what is known of the page"),
+    ("tarrafa page https://example.org/ --dir crawl --body > page.html", "save the page"),
+    ("tarrafa page https://example.org/ --dir crawl --text", "show the text that is indexed"),
+    ("tarrafa page https://example.org/ --dir crawl --links", "list its links"),
 ]
 
 
 def command(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help="http or https, in full")],
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
-    headers: Annotated[bool, switch("--headers", "print the header")] = False,
+    url: Annotated[str, typer.Argument(metavar="URL", help="an http or https URL")],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    headers: Annotated[bool, switch("--headers", "print the response header")] = False,
     body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
     text: Annotated[bool, switch("--text", "print the title and the main text")] = False,
-    links: Annotated[bool, switch("--links", "print the links, one a line")] = False,
+    links: Annotated[bool, switch("--links", "print the links, one per line")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Show a page as it was kept. Works while the crawl runs; a page can be read when it is saved."""
+    """Show a stored page. Works while the crawl runs, for pages that a checkpoint has saved."""
     if headers + body + text + links + as_json > 1:
-        raise InputError("--headers, --body, --text, --links and --json exclude each other; give one")
-    folder, configuration = crawl_of(context, directory)
+        raise InputError("--headers, --body, --text, --links and --json are exclusive; give one of them")
+    folder, configuration = open_crawl(context, directory)
     stored, document = _find(folder, parse_url(url).url)
     page = stored.page
     if headers:
@@ -62,7 +62,7 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
     if known is not None and known.status is not None and reason_of(known.status):
         raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
     with Finder(folder).documents(checkpoint_of(folder.hosts).number) as stretches:
-        document = newest_document(stretches, url)
+        document = find_newest_document(stretches, url)
     if document is None:
         raise WorkError(f"{url} {_absence(folder, known)}")
     return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document
@@ -70,15 +70,15 @@ def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
 
 def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
     with Finder(folder).links(checkpoint_of(folder.hosts).number) as stretches:
-        return newest_links(stretches, url)[1]
+        return find_newest_links(stretches, url)[1]
 
 
 def _absence(folder: CrawlFolder, known: Known | None) -> str:
     if known is None:
-        return "is unknown here; no page that was read leads to it, or it is outside of the scope"
+        return "is unknown: no fetched page links to it, or it is out of scope"
     host = host_in(folder.hosts, host_of(known.url))
-    told = "is known and was not visited yet"
-    return f"{told}: its host is {host.status}, because of {host.reason}" if host and host.status else told
+    text = "is known but was not visited yet"
+    return f"{text}: its host is {host.status} ({host.reason})" if host and host.status else text
 
 
 def _show(stored: StoredPage, document: dict[str, Any], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`tarrafa rank`: who is important in the link graph of a crawl."""
+"""`tarrafa rank`: rank the pages and hosts of a crawl by their links."""
 
 import time
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.cli.common import console, open_crawl, show_json, switch
 from tarrafa.collection.ranking import Best, best_hosts, best_pages, update_ranks
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import Ranks
@@ -16,9 +16,9 @@ from tarrafa.texts import printable
 from tarrafa.units import rough_duration
 
 EXAMPLES = [
-    ("tarrafa rank --dir crawl", "rank all pages that are saved, and show the ten best"),
-    ("tarrafa rank --dir crawl --top 100", "the hundred best pages and hosts"),
-    ("tarrafa rank --dir crawl --json", "the same for a script"),
+    ("tarrafa rank --dir crawl", "rank all saved pages and show the ten best"),
+    ("tarrafa rank --dir crawl --top 100", "show the hundred best pages and hosts"),
+    ("tarrafa rank --dir crawl --json", "the same as JSON"),
 ]
 
 _TOP = 10
@@ -27,14 +27,14 @@ _TOP_MAX = 10_000
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
     top: Annotated[
-        int, typer.Option(metavar="K", min=0, max=_TOP_MAX, help="how many of the best pages and hosts are shown")
+        int, typer.Option(metavar="K", min=0, max=_TOP_MAX, help="number of best pages and hosts to show")
     ] = _TOP,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Rank pages and hosts by the links between them. Works while the crawl runs; reads only what is new."""
-    folder, _ = crawl_of(context, directory)
+    """Rank pages and hosts by the links between them. Works while the crawl runs; only new links are read."""
+    folder, _ = open_crawl(context, directory)
     keep_freed_memory()
     began = time.monotonic()
     with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
@@ -47,18 +47,23 @@ def command(
     pages, hosts = best_pages(directory, ranks, top), best_hosts(directory, ranks, top)
     if as_json:
         show_json(
-            {**_facts(ranks), "seconds": round(seconds, 3), "best_pages": _told(pages), "best_hosts": _told(hosts)}
+            {
+                **_facts(ranks),
+                "seconds": round(seconds, 3),
+                "best_pages": _best_json(pages),
+                "best_hosts": _best_json(hosts),
+            }
         )
     else:
         _show(ranks, seconds, pages, hosts)
 
 
 def _facts(ranks: Ranks) -> dict[str, Any]:
-    taken = {agent: each._asdict() for agent, each in ranks.taken.items()}
+    taken = {agent: each._asdict() for agent, each in ranks.agent_rows.items()}
     return {"generation": ranks.generation, **ranks.counts._asdict(), "agents": taken}
 
 
-def _told(best: list[Best]) -> list[dict[str, Any]]:
+def _best_json(best: list[Best]) -> list[dict[str, Any]]:
     return [{"name": each.name, "rank": round(each.rank, 4), **each.facts} for each in best]
 
 

@@ -1,4 +1,4 @@
-"""`tarrafa repository`: what is known of the URLs of a crawl, and whether its files are sound."""
+"""`tarrafa repository`: the known URLs of a crawl, and the integrity of their files."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,20 +7,20 @@ import typer
 from rich.table import Table
 
 from tarrafa.agent import CrawlFolder
+from tarrafa.cli.common import configured, console, show_json, switch
 from tarrafa.cli.fetch import parse_url
-from tarrafa.cli.frame import configured, console, show_json, switch
 from tarrafa.errors import InputError, WorkError
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
 from tarrafa.verify import Known, Veuniq
 
 EXAMPLES = [
-    ("tarrafa repository stats --dir crawl", "how many URLs, hosts and blocks, and how large"),
-    ("tarrafa repository lookup https://example.org/ --dir crawl", "what is known of a URL"),
+    ("tarrafa repository stats --dir crawl", "count URLs, hosts, blocks and bytes"),
+    ("tarrafa repository lookup https://example.org/ --dir crawl", "show what is known of a URL"),
     ("tarrafa repository verify --dir crawl", "check every file and every invariant"),
 ]
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl, or of its repository")]
+Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl, or of its repository")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 
 
@@ -29,12 +29,12 @@ def _open(context: typer.Context, folder: Path) -> Veuniq:
     given = folder
     folder = folder if (folder / "manifest.json").is_file() else CrawlFolder(folder).repository
     if not (folder / "manifest.json").is_file():
-        raise InputError(f"{quoted(str(given))} holds no repository; give the folder of a crawl with --dir")
+        raise InputError(f"{quoted(str(given))} has no repository; give the folder of a crawl with --dir")
     return Veuniq(folder)
 
 
 def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) -> None:
-    """Count the URLs by state, the hosts, the blocks, and the bytes on disk."""
+    """Count the URLs by state, the hosts, the blocks and the bytes on disk."""
     with _open(context, directory) as repository:
         counts = repository.counts()
     found: dict[str, Any] = counts._asdict()
@@ -53,10 +53,10 @@ def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) ->
 
 _STATS = (
     ("known", "known URLs"),
-    ("collected", "of them collected"),
-    ("scheduled", "chosen to be fetched next"),
+    ("collected", "collected"),
+    ("scheduled", "scheduled"),
     ("remaining", "remaining"),
-    ("waiting", "offered, waiting to be verified"),
+    ("waiting", "waiting to be verified"),
     ("hosts", "hosts"),
     ("blocks", "blocks"),
 )
@@ -64,7 +64,7 @@ _STATS = (
 
 def lookup(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help="http or https, in full")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="an http or https URL")],
     directory: Folder,
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +75,7 @@ def lookup(
     if as_json:
         show_json({"url": parsed.url, "known": known is not None, **(known._asdict() if known else {})})
     if known is None:
-        raise WorkError(f"{parsed.url} is unknown here, or still waits to be verified")
+        raise WorkError(f"{parsed.url} is unknown, or not verified yet")
     if not as_json:
         _show(known)
 
@@ -98,7 +98,7 @@ def verify(context: typer.Context, directory: Folder, as_json: AsJson = False) -
     if problems:
         raise WorkError("\n".join(problems))
     if not as_json:
-        typer.echo(f"sound: {known:,} URLs, every file as it was written")
+        typer.echo(f"No problems found: {known:,} URLs.")
 
 
 COMMANDS = {"stats": stats, "lookup": lookup, "verify": verify}

@@ -1,4 +1,4 @@
-"""`tarrafa search`: which pages of a crawl answer these words."""
+"""`tarrafa search`: search the pages of a crawl."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -8,68 +8,68 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from tarrafa.cli.frame import console, crawl_of, show_json, switch
+from tarrafa.cli.common import console, open_crawl, show_json, switch
 from tarrafa.rank import Ranks
 from tarrafa.search import TOP_MAX, Hit, Results, Search, SearchRequest
 from tarrafa.texts import printable
 
 EXAMPLES = [
     ("tarrafa search 'fishing net' --dir crawl", "pages with any of the words"),
-    ("tarrafa search '+fishing +net -trap' --dir crawl", "all of these words, without that one"),
+    ("tarrafa search '+fishing +net -trap' --dir crawl", "pages with both words, without the third"),
     ("tarrafa search '\"fishing net\" site:example.org' --dir crawl", "a phrase, in one site"),
-    ("tarrafa search net --dir crawl --page 2 --explain", "the next ten, and why they stand there"),
+    ("tarrafa search net --dir crawl --page 2 --explain", "the second page of results, with the parts of each score"),
 ]
 
 
 def command(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="words, +all, -without, a phrase in quotes, word*")],
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
-    top: Annotated[int, typer.Option(metavar="K", min=1, max=TOP_MAX, help="results on a page")] = 10,
-    page: Annotated[int, typer.Option(metavar="P", min=1, help="which page of results")] = 1,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="words, +required, -excluded, a quoted phrase, prefix*")
+    ],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    top: Annotated[int, typer.Option(metavar="K", min=1, max=TOP_MAX, help="results per page")] = 10,
+    page: Annotated[int, typer.Option(metavar="P", min=1, help="page of results")] = 1,
     per_site: Annotated[
-        int, typer.Option(metavar="N", min=0, help="results of a site before others have their turn; 0 for any number")
+        int, typer.Option(metavar="N", min=0, help="results of a site before those of other sites; 0 for no limit")
     ] = 1,
-    expand: Annotated[bool, switch("--expand", "also look for words that the best results have in common")] = False,
-    fresh: Annotated[bool, switch("--fresh", "prefer pages of late")] = False,
-    semantic: Annotated[bool, switch("--semantic", "raise what means the like; needs tarrafa[semantic]")] = False,
+    expand: Annotated[bool, switch("--expand", "add words that the best results have in common")] = False,
+    fresh: Annotated[bool, switch("--fresh", "prefer recent pages")] = False,
+    semantic: Annotated[bool, switch("--semantic", "prefer pages of similar meaning; needs tarrafa[semantic]")] = False,
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Search the pages of a crawl that are indexed. Works while crawl and index run.
+    """Search the indexed pages of a crawl. Works while the crawl and the index run.
 
-    A query that begins with a minus stands after two of them: tarrafa search --dir crawl -- '-word other'.
+    Put -- before a query that begins with a minus: tarrafa search --dir crawl -- '-word other'.
     """
-    folder, _ = crawl_of(context, directory)
+    folder, _ = open_crawl(context, directory)
     request = SearchRequest(
         query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, semantic=semantic, explain=explain
     )
     results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
     if as_json:
-        show_json(_told(results))
+        show_json(_results_json(results))
     else:
         show(results, request)
 
 
-def _told(results: Results) -> dict[str, Any]:
-    told = asdict(results)
-    told["filters"] = [each._asdict() for each in results.filters]
-    return told
+def _results_json(results: Results) -> dict[str, Any]:
+    return {**asdict(results), "filters": [each._asdict() for each in results.filters]}
 
 
 def show(results: Results, request: SearchRequest) -> None:
-    """As a person reads them."""
+    """Print results for a person."""
     out = console()
     first = (request.page - 1) * request.top
     about = "about " if results.is_estimated else ""
     found = f"{about}{results.count:,} pages" if results.count != 1 else "1 page"
     out.print(Text(f"{found} in {1_000 * results.seconds:.0f} ms", "dim"))
     if results.suggestion:
-        out.print(Text(f"did you mean: {printable(results.suggestion)}"))
+        out.print(Text(f"Did you mean: {printable(results.suggestion)}"))
     for number, hit in enumerate(results.hits, first + 1):
         out.print(_shown(number, hit), soft_wrap=True)
     if not results.hits:
-        out.print(Text("nothing more is found" if first else "nothing is found"))
+        out.print(Text("No more results." if first else "No results."))
 
 
 def _shown(number: int, hit: Hit) -> Text:
@@ -81,7 +81,7 @@ def _shown(number: int, hit: Hit) -> Text:
     facts = [f"visited {_day(hit.fetched_at)}"]
     facts += [f"published {_day(hit.published_at)}"] if hit.published_at is not None else []
     facts += [f"rank {hit.rank:.2f}"] if hit.rank else []
-    facts += [f"the same at {printable(url)}" for url in hit.copies]
+    facts += [f"duplicate: {printable(url)}" for url in hit.copies]
     text.append(f"\n{margin}{' · '.join(facts)}", "dim")
     if hit.explanation:
         parts = (f"{name} {value:.3f}" for name, value in hit.explanation.items())

@@ -1,4 +1,4 @@
-"""`tarrafa status`: how a crawl stands, while it runs or later."""
+"""`tarrafa status`: the state of a crawl, while it runs or later."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,22 +6,22 @@ from typing import Annotated
 import typer
 
 from tarrafa.agent import Ending, HostDatabase, Progress
-from tarrafa.cli.frame import crawl_of, show_json, switch
-from tarrafa.cli.live import line, summary
+from tarrafa.cli.common import open_crawl, show_json, switch
+from tarrafa.cli.progress_view import line, summary
 
 EXAMPLES = [
-    ("tarrafa status --dir crawl", "how far it is, and whether it runs"),
-    ("tarrafa status --dir crawl --json", "the same for a script"),
+    ("tarrafa status --dir crawl", "show progress, and whether it runs"),
+    ("tarrafa status --dir crawl --json", "the same as JSON"),
 ]
 
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder of the crawl")],
+    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Show how a crawl stands: what it reported last, and what is saved."""
-    folder, _ = crawl_of(context, directory)
+    """Show the state of a crawl: its last progress report, and what is saved."""
+    folder, _ = open_crawl(context, directory)
     book = HostDatabase(folder.hosts)
     saved, host_statuses = book.checkpoint(), book.host_statuses()
     book.close()
@@ -29,13 +29,13 @@ def command(
     told = {**folder.read_status(), "host_statuses": host_statuses}
     ending = Ending(told.get("ending", Ending.RUNNING))
     if ending is Ending.RUNNING and not is_running:
-        # It was killed, so what it reported last may be older than what it saved.
+        # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED
         told |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
     progress = Progress(**{**told, "ending": ending})
     if as_json:
         show_json({**progress.told(), "running": is_running, "saved_pages": saved.totals["pages"]})
     elif is_running:
-        typer.echo(f"{line(progress)}; {saved.totals['pages']:,} pages are saved")
+        typer.echo(f"{line(progress)}; {saved.totals['pages']:,} pages saved")
     else:
         typer.echo(summary(progress, directory))

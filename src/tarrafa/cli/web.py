@@ -1,4 +1,4 @@
-"""`tarrafa web`: the synthetic web, served."""
+"""`tarrafa web`: serve the synthetic web."""
 
 import json
 from dataclasses import asdict
@@ -7,18 +7,18 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from tarrafa.cli.frame import configured, option, switch
+from tarrafa.cli.common import configured, option, switch
 from tarrafa.configuration import Configuration
 from tarrafa.lab.web import Plan, ServingOptions, SyntheticServer, parse_faults, run_server
 from tarrafa.units import parse_duration
 from tarrafa.wiring import read_text
 
 EXAMPLES = [
-    ("tarrafa web", "100 hosts and 5,000 pages, from http://127.0.0.1:8800/ on, until Ctrl-C"),
-    ("tarrafa web --hosts 2000 --pages 100000 --rng-seed 7", "a larger web, and another one"),
-    ("tarrafa web --faults hostile", "everything that can go wrong"),
-    ("tarrafa web --faults slow,busy --speed 3600", "two faults; an hour of change in each second"),
-    ("curl 'http://127.0.0.1:8800/__truth?summary'", "what is true of it, from another terminal"),
+    ("tarrafa web", "serve 100 hosts and 5,000 pages, first http://127.0.0.1:8800/, until Ctrl-C"),
+    ("tarrafa web --hosts 2000 --pages 100000 --rng-seed 7", "a larger web, with another random seed"),
+    ("tarrafa web --faults hostile", "a web with every fault"),
+    ("tarrafa web --faults slow,busy --speed 3600", "two faults; pages change by an hour each second"),
+    ("curl 'http://127.0.0.1:8800/__truth?summary'", "show the truth about it, from another terminal"),
 ]
 
 
@@ -34,10 +34,12 @@ def command(
     delay: Annotated[str | None, option("web.delay")] = None,
     log_size: Annotated[int | None, option("web.log_size")] = None,
     latency: Annotated[str | None, option("web.latency")] = None,
-    time: Annotated[str | None, typer.Option(metavar="DURATION", help="end by itself after this long")] = None,
-    as_json: Annotated[bool, switch("--json", "print one JSON object when it answers, and one at the end")] = False,
+    time: Annotated[str | None, typer.Option(metavar="DURATION", help="stop after this long")] = None,
+    as_json: Annotated[
+        bool, switch("--json", "print one JSON object when the web is ready, and one at the end")
+    ] = False,
 ) -> None:
-    """Serve a made-up web on loopback: every host has an address of its own, 127.0.0.1 and on."""
+    """Serve a synthetic web on loopback. Every host has its own address, from 127.0.0.1 on."""
     flags = {
         "web.hosts": hosts,
         "web.pages": pages,
@@ -63,8 +65,8 @@ def command(
 
 def _announce(server: SyntheticServer) -> None:
     plan = server.web.plan
-    typer.echo(f"a web of {plan.hosts:,} hosts and {plan.pages:,} pages answers at {server.web.front}")
-    typer.echo(f"its truth is at {server.web.front}__truth, what was asked at {server.web.front}__log; Ctrl-C ends it")
+    typer.echo(f"Serving {plan.hosts:,} hosts and {plan.pages:,} pages at {server.web.front}")
+    typer.echo(f"Truth: {server.web.front}__truth, log: {server.web.front}__log. Press Ctrl-C to stop.")
 
 
 def _announce_json(server: SyntheticServer) -> None:
@@ -73,7 +75,7 @@ def _announce_json(server: SyntheticServer) -> None:
 
 
 def _echo_json(value: dict[str, Any]) -> None:
-    """On one line, so that a script can read the first before the second is there."""
+    """Print JSON on one line, so that a script can read the first object before the second is written."""
     typer.echo(json.dumps(value))
 
 

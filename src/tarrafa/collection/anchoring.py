@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.keep import DOCUMENTS
-from tarrafa.keep.added import rows_added
+from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import U64, Ranks, fingerprints_of
-from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, LEFT_OUTCOMES
+from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, IGNORED_OUTCOMES
 from tarrafa.urls import fingerprint
 
 I64 = NDArray[np.int64]
@@ -33,16 +33,16 @@ class Last(NamedTuple):
 
 def name_of(ranks: Ranks) -> str:
     """Other ranks have another name, also when their folder was removed and they are counted from one again."""
-    made_of = json.dumps([ranks.taken, ranks.settings, ranks.counts], sort_keys=True)
+    made_of = json.dumps([ranks.agent_rows, ranks.settings, ranks.counts], sort_keys=True)
     return f"{ranks.generation}-{fingerprint(made_of):016x}"
 
 
 def last_rows(agent: CrawlPaths, checkpoint: int, rows_count: int) -> Last:
     """Of the first `rows_count` rows of documents."""
     keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
-    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
+    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
         keys.append(fingerprints_of(batch.column("url")))
-        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (LEFT_OUTCOMES, (ADDED_OUTCOME,))]))
+        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (IGNORED_OUTCOMES, (ADDED_OUTCOME,))]))
     every, (is_left, is_added) = np.concatenate(keys)[:rows_count], np.concatenate(kinds, axis=1)[:, :rows_count]
     counting = np.flatnonzero(~is_left)[::-1]
     found, places = np.unique(every[counting], return_index=True)
@@ -60,7 +60,7 @@ def rows_numbered(
 ) -> Iterator[tuple[pa.RecordBatch, I64]]:
     """Rows of documents by their numbers, which are sorted; so many at a time, with their numbers."""
     start = int(rows[0]) if len(rows) else 0
-    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
+    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
         first, end = np.searchsorted(rows, (start, start + batch.num_rows)).tolist()
         for some in range(first, end, batch_rows):
             wanted = rows[some : min(some + batch_rows, end)]

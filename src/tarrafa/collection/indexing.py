@@ -25,7 +25,7 @@ from tarrafa.collection.ranking import ranks_stamp
 from tarrafa.disk import is_locked
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, count_rows
-from tarrafa.keep.added import rows_added
+from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.rank import Ranks
 from tarrafa.search import COLUMNS, IndexWriter
@@ -95,7 +95,7 @@ class Indexing:
         if start > total:
             known = f"knows {start:,} rows, and the crawl has {total:,}: it is of another crawl, or of a newer copy"
             raise InputError(f"{agent.index} {known}; make it anew with tarrafa index --rebuild")
-        commits = _Commits(writer, is_due=writer.remove_unavailable() or not start)
+        commits = _Commits(writer, is_due=writer.remove_expired() or not start)
         self._follow_ranks(agent, checkpoint, writer, commits, stop)
         for batch in _batches(agent, checkpoint, start):
             writer.apply(batch)
@@ -161,6 +161,6 @@ def follow(root: Path, indexing: Indexing, told: Told, stop: Event) -> Indexed:
 
 
 def _batches(agent: CrawlPaths, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:
-    for batch in rows_added(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start):
+    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start):
         for first in range(0, batch.num_rows, _BATCH_ROWS):
             yield batch.slice(first, _BATCH_ROWS)

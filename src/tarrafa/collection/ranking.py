@@ -18,8 +18,7 @@ import pyarrow as pa
 from tarrafa.agent import CrawlFolder, checkpoint_of
 from tarrafa.disk import FolderLock, map_disk_errors
 from tarrafa.keep import DOCUMENTS, LINKS, count_rows
-from tarrafa.keep.added import rows_added
-from tarrafa.keep.segments import Layout
+from tarrafa.keep.segment_reader import TableLayout, read_rows_from
 from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.obey import is_nofollow
 from tarrafa.rank import (
@@ -55,7 +54,7 @@ def _link_rows() -> LinkRows:
 class _Source(NamedTuple):
     kind: RowKind
     folder: Callable[[CrawlPaths], Path]
-    layout: Layout
+    layout: TableLayout
     columns: tuple[str, ...]
     repeating: tuple[str, ...]
     gatherer: Callable[[], DocumentRows | LinkRows]
@@ -101,7 +100,7 @@ def is_behind(root: Path, settings: RankSettings = _DEFAULT_SETTINGS) -> bool:
 def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSettings) -> bool:
     if ranks is None or ranks.settings != asdict(settings):
         return True
-    return {agent: taken[1:] for agent, taken in ranks.taken.items()} != {
+    return {agent: taken[1:] for agent, taken in ranks.agent_rows.items()} != {
         agent: taken[1:] for agent, taken in now.items()
     }
 
@@ -181,7 +180,7 @@ def _gathered(
     """The rows from `start`, as many together as one part takes, and how many these are."""
     gathered, rows, size_bytes = source.gatherer(), 0, 0
     folder = source.folder(agent)
-    for batch in rows_added(folder, source.layout, checkpoint, source.columns, start, source.repeating):
+    for batch in read_rows_from(folder, source.layout, checkpoint, source.columns, start, source.repeating):
         gathered.add(batch)
         rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
         if rows >= PART_ROWS or size_bytes >= _GATHERED_BYTES:
@@ -217,9 +216,9 @@ def best_hosts(root: Path, ranks: Ranks, count: int) -> list[Best]:
 def _named(root: Path, ranks: Ranks, wanted: U64, column: str) -> dict[int, str]:
     """The texts of fingerprints, from the documents of which the ranks are made; ends when all are found."""
     found: dict[int, str] = {}
-    for agent, taken in ranks.taken.items():
+    for agent, taken in ranks.agent_rows.items():
         folder = CrawlPaths(root, agent).documents
-        for batch in rows_added(folder, DOCUMENTS, taken.checkpoint, [column], 0):
+        for batch in read_rows_from(folder, DOCUMENTS, taken.checkpoint, [column], 0):
             texts = batch.column(0)
             numbers = fingerprints_of(texts)
             for row in np.flatnonzero(np.isin(numbers, wanted)).tolist():

@@ -1,48 +1,46 @@
-"""The configuration: one TOML file plus flags, typed, closed, and with its units.
+"""The configuration: one TOML file plus flags, typed, closed, and with units.
 
-In: `tarrafa.toml` (or the file of `--config`) and what the user typed. Out: one frozen `Configuration`, of which each
-room gets its own section. Every value knows its origin: a flag wins over the file, the file over the default. No
-environment variable is read.
+In: `tarrafa.toml` (or the file of `--config`) and command-line flags. Out: one frozen `Configuration`; each room gets
+its own section. Every value has an origin: a flag overrides the file, the file overrides the default. Environment
+variables are not read.
 
-    sections   every key: type, default, bounds, help, flag
-    kinds      how a value is read, checked and written
-    load       file and flags to `Configuration`, or every problem with its place
-    locate     the line of each key
-    write      `Configuration` to TOML
-    contact    whether public hosts may be visited
+    sections      every key: type, default, bounds, help, flag
+    value_types   how a value is read, checked and written
+    toml_file     file and flags to `Configuration` and back, or every problem with its place
+    toml_lines    the line of each key
+    contact       whether public hosts may be visited
 
-Not here: what a value does. That is for the room that is given it.
+Not here: what a value does. That belongs to the room that gets it.
 """
 
 from tarrafa.configuration.contact import contact, is_public_name, require_contact
-from tarrafa.configuration.load import load
 from tarrafa.configuration.sections import (
     KEYS,
     SECTIONS,
     Configuration,
-    Crawl,
-    Extract,
-    Fetch,
-    Keep,
+    CrawlSection,
+    ExtractSection,
+    FetchSection,
+    KeepSection,
     Key,
-    Log,
-    Politeness,
-    Web,
+    LogSection,
+    PolitenessSection,
+    WebSection,
 )
-from tarrafa.configuration.write import to_toml
+from tarrafa.configuration.toml_file import load, to_toml
 
 __all__ = [
     "KEYS",
     "SECTIONS",
     "Configuration",
-    "Crawl",
-    "Extract",
-    "Fetch",
-    "Keep",
+    "CrawlSection",
+    "ExtractSection",
+    "FetchSection",
+    "KeepSection",
     "Key",
-    "Log",
-    "Politeness",
-    "Web",
+    "LogSection",
+    "PolitenessSection",
+    "WebSection",
     "contact",
     "is_public_name",
     "load",

@@ -1,6 +1,6 @@
-"""Who visits must say so: hosts of the public web are visited only with a contact in the user agent.
+"""The contact in the user agent, without which public hosts are not visited.
 
-A webmaster who sees us in a log must be able to ask us to stop.
+The operator of a host that sees the crawler in a log must be able to ask for it to stop.
 """
 
 import re
@@ -9,20 +9,20 @@ from collections.abc import Iterable
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.errors import ContactMissingError
 
-# Names that never lead to a host of the public web (RFC 6761, RFC 6762, RFC 9476 and ICANN's .internal).
+# Names that are never public (RFC 6761, RFC 6762, RFC 9476 and ICANN's .internal).
 _OWN_SUFFIXES = (".localhost", ".test", ".example", ".invalid", ".local", ".internal")
 
 _CONTACT = re.compile(r"\+https?://[^\s;,()]+\.[^\s;,()]+|[^\s@;,()<>]+@[^\s@;,()<>]+\.[A-Za-z]{2,}")
 
 
 def contact(user_agent: str) -> str | None:
-    """The first `+https://…` or e-mail address in it."""
+    """Return the first `+https://…` or e-mail address in the user agent, or None."""
     match = _CONTACT.search(user_agent)
     return match[0].removeprefix("+") if match else None
 
 
 def is_public_name(name: str) -> bool:
-    """Whether a host's name, or address literal, is out on the public web."""
+    """Return True if the name or address of a host may be on the public web."""
     address = parse_address(name)
     if address is not None:
         return is_public(address)
@@ -30,7 +30,7 @@ def is_public_name(name: str) -> bool:
 
 
 def require_contact(user_agent: str, names: Iterable[str]) -> None:
-    """Raise `ContactMissingError` if one of the hosts' names is public and the user agent says nobody to write to."""
+    """Raise `ContactMissingError` if one of the names is public and the user agent has no contact."""
     if contact(user_agent) is not None:
         return
     for name in names:

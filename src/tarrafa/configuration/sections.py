@@ -1,7 +1,7 @@
-"""The sections of the configuration: every key with its type, default, bounds and help, in one place.
+"""The sections of the configuration: every key with its type, default, bounds and help.
 
-A key is named as in the file; the field inside ends in its unit if it has one: key `timeout`, field `timeout_seconds`.
-Only keys that have an effect stand here.
+A key is named as in the file; the field ends in its unit if it has one: key `timeout`, field `timeout_seconds`. Only
+keys that have an effect are here.
 """
 
 from collections.abc import Mapping
@@ -10,146 +10,169 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tarrafa import __version__
-from tarrafa.configuration.kinds import Choice, Duration, Kind, Number, Size, Switch, Text, Whole
+from tarrafa.configuration.value_types import (
+    BooleanType,
+    ChoiceType,
+    DurationType,
+    IntegerType,
+    NumberType,
+    SizeType,
+    TextType,
+    ValueType,
+)
 from tarrafa.logs import FORMATS, LEVELS
 
 _UNIT_SUFFIXES = ("_seconds", "_bytes")
 
 
-def _key(kind: Kind, default: object, text: str, flag: str | None = None) -> Any:
-    """A field whose default is written as a user would write it."""
-    return field(default=kind.read(default), metadata={"kind": kind, "help": text, "flag": flag})
+def _key(value_type: ValueType, default: object, text: str, flag: str | None = None) -> Any:
+    """Return a field whose default is given as a user would write it."""
+    return field(default=value_type.read(default), metadata={"type": value_type, "help": text, "flag": flag})
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
-    """Who crawls, and where it may go."""
+class CrawlSection:
+    """What is crawled, and under which name."""
 
     user_agent: str = _key(
-        Text(500), f"Tarrafa/{__version__}", "how hosts are told who visits; needs a contact for public hosts"
+        TextType(500), f"Tarrafa/{__version__}", "User-Agent sent to hosts; must hold a contact to crawl public hosts"
     )
-    allow_private: bool = _key(Switch(), False, "visit loopback, private and link-local addresses too")
+    allow_private: bool = _key(BooleanType(), False, "also crawl loopback, private and link-local addresses")
     scope: str = _key(
-        Text(300), "seeds", "which hosts are visited: any, those of the seeds' sites, or a suffix such as br"
+        TextType(300), "seeds", "hosts to crawl: any, seeds (the sites of the seeds), or a suffix such as br"
     )
     order: str = _key(
-        Choice(("level", "fifo")), "level", "which URLs of a host come first: shallow ones, or older ones"
+        ChoiceType(("level", "fifo")),
+        "level",
+        "order of the URLs of a host: by depth in the site, or first found first",
     )
-    depth: int = _key(Whole(0, 60), 30, "links from a seed; what is further away is not visited")
-    url_chars: int = _key(Whole(20, 8_000), 2_000, "longer URLs are not visited")
+    depth: int = _key(IntegerType(0, 60), 30, "maximum number of links between a seed and a page")
+    url_chars: int = _key(IntegerType(20, 8_000), 2_000, "maximum length of a URL")
     repeated_segments: int = _key(
-        Whole(1, 100), 3, "URLs that repeat a segment of their path more often are not visited"
+        IntegerType(1, 100), 3, "maximum number of times that a URL may repeat a segment of its path"
     )
-    host_pages: int = _key(Whole(1, 1_000_000_000), 100_000, "pages of one host")
-    in_flight: int = _key(Whole(1, 5_000), 300, "pages that are fetched at the same time, each from another host")
+    host_pages: int = _key(IntegerType(1, 1_000_000_000), 100_000, "maximum number of pages per host")
+    in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, one per host")
 
 
 @dataclass(frozen=True, slots=True)
-class Politeness:
-    """How long hosts are left alone."""
+class PolitenessSection:
+    """How often a host is visited, and what happens when it fails."""
 
     delay_seconds: float = _key(
-        Duration("0s", "1d"), "5s", "between two pages of a host; less than 1s for own and private hosts only"
+        DurationType("0s", "1d"), "5s", "delay between two visits to a host; below 1s only for own and private hosts"
     )
     policy: str = _key(
-        Choice(("constant", "ten-times", "density")),
+        ChoiceType(("constant", "ten-times", "density")),
         "constant",
-        "the delay: always the same, ten times the last download, or by the number of pages of the host",
+        "how the delay is chosen: constant, ten times the last download, or by the number of pages of the host",
     )
-    floor_seconds: float = _key(Duration("0s", "1d"), "1s", "the shortest delay of the policy ten-times")
-    ceiling_seconds: float = _key(Duration("1s", "1d"), "60s", "the longest delay of the policy ten-times")
-    longest_seconds: float = _key(
-        Duration("1s", "1d"), "15s", "the delay of a host of one page, for the policy density"
-    )
+    floor_seconds: float = _key(DurationType("0s", "1d"), "1s", "shortest delay of the ten-times policy")
+    ceiling_seconds: float = _key(DurationType("1s", "1d"), "60s", "longest delay of the ten-times policy")
+    longest_seconds: float = _key(DurationType("1s", "1d"), "15s", "density policy: delay of a host with a single page")
     pages_max: int = _key(
-        Whole(2, 1_000_000_000), 100_000, "hosts of so many pages have a delay of 1s, for the policy density"
+        IntegerType(2, 1_000_000_000), 100_000, "density policy: number of pages at which the delay reaches 1s"
     )
-    address_delay_seconds: float = _key(Duration("0s", "1d"), "1s", "between pages of different hosts at one address")
-    own_hosts: str = _key(Text(10_000), "none", "names of hosts that are your own, with commas between, or none")
-    tries: int = _key(Whole(1, 100), 3, "of a page, before its failure is final")
-    failures: int = _key(Whole(1, 100), 5, "consecutive failures of a host before it is suspended")
-    suspensions: int = _key(Whole(0, 100), 3, "consecutive suspensions of a host before it is given up")
-    back_off_seconds: float = _key(Duration("1ms", "1h"), "10s", "wait after a failure; twice as long after each other")
-    back_off_ceiling_seconds: float = _key(Duration("1ms", "1d"), "10m", "the longest such wait")
-    suspension_seconds: float = _key(Duration("1ms", "1d"), "1h", "length of the first suspension of a host")
-    hosts_limit: int = _key(Whole(1, 10_000_000), 100_000, "hosts that are held in memory at the same time")
+    address_delay_seconds: float = _key(
+        DurationType("0s", "1d"), "1s", "delay between visits to different hosts at the same address"
+    )
+    own_hosts: str = _key(TextType(10_000), "none", "comma-separated names of your own hosts, or none")
+    tries: int = _key(IntegerType(1, 100), 3, "maximum number of attempts for a URL")
+    failures: int = _key(IntegerType(1, 100), 5, "consecutive failures after which a host is suspended")
+    suspensions: int = _key(IntegerType(0, 100), 3, "consecutive suspensions after which a host is given up")
+    back_off_seconds: float = _key(
+        DurationType("1ms", "1h"), "10s", "initial back-off after a failure; doubles with each consecutive failure"
+    )
+    back_off_ceiling_seconds: float = _key(DurationType("1ms", "1d"), "10m", "maximum back-off after a failure")
+    suspension_seconds: float = _key(
+        DurationType("1ms", "1d"), "1h", "length of the first suspension; each consecutive one is four times as long"
+    )
+    hosts_limit: int = _key(IntegerType(1, 10_000_000), 100_000, "maximum number of hosts in memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class FetchSection:
     """How a page is fetched."""
 
-    timeout_seconds: float = _key(Duration("1ms", "1h"), "30s", "longest time for one page, from name to last byte")
-    connect_timeout_seconds: float = _key(Duration("1ms", "1h"), "10s", "longest time to find and reach an address")
-    body_limit_bytes: int = _key(
-        Size("1B", "1GiB"), "5MB", "a longer body is cut there and marked, as received and as decoded"
+    timeout_seconds: float = _key(
+        DurationType("1ms", "1h"), "30s", "timeout for a whole request, from name lookup to last byte"
     )
-    # libcurl gives up at 300 KiB by itself; below that the bound is ours.
-    header_limit_bytes: int = _key(Size("1KiB", "256KiB"), "64KiB", "a page with a larger header is a failure")
+    connect_timeout_seconds: float = _key(
+        DurationType("1ms", "1h"), "10s", "timeout for the name lookup and the connection"
+    )
+    body_limit_bytes: int = _key(
+        SizeType("1B", "1GiB"), "5MB", "maximum size of a body, compressed or not; longer ones are truncated"
+    )
+    # libcurl itself fails at 300 KiB; the bound has to stay below.
+    header_limit_bytes: int = _key(SizeType("1KiB", "256KiB"), "64KiB", "maximum size of a header; a larger one fails")
     first_byte_timeout_seconds: float = _key(
-        Duration("1ms", "1h"), "20s", "longest time from connecting to the first byte of the answer"
+        DurationType("1ms", "1h"), "20s", "timeout from the connection to the first byte of the response"
     )
     slow_time_seconds: float = _key(
-        Duration("1ms", "1h"), "20s", "a page slower than slow_limit for so many whole seconds is a failure"
+        DurationType("1ms", "1h"), "20s", "a transfer that is slower than slow_limit for this long fails"
     )
-    slow_limit_bytes: int = _key(Size("1B", "1GB"), "100B", "bytes in a second that a page must bring, see slow_time")
+    slow_limit_bytes: int = _key(
+        SizeType("1B", "1GB"), "100B", "minimum speed of a transfer, per second; see slow_time"
+    )
     types: str = _key(
-        Text(2_000),
+        TextType(2_000),
         "text/html, application/xhtml+xml, text/plain, application/xml, text/xml, "
         "application/rss+xml, application/atom+xml, application/rdf+xml",
-        "media types whose body is read, an asterisk means any; of others only the header is kept",
+        "media types whose body is downloaded, * for any; of others only the header is stored",
     )
-    insecure: bool = _key(Switch(), False, "accept broken certificates, and record with the page what is wrong")
-    proxy: str = _key(Text(500), "none", "http://name:port of a proxy that fetches for us, or none")
-    idle_connections: int = _key(Whole(1, 100_000), 2_000, "connections that are kept open to be used again")
+    insecure: bool = _key(BooleanType(), False, "accept invalid TLS certificates, and store what is wrong with them")
+    proxy: str = _key(TextType(500), "none", "HTTP proxy, as http://name:port, or none")
+    idle_connections: int = _key(IntegerType(1, 100_000), 2_000, "maximum number of idle connections kept for reuse")
 
 
 @dataclass(frozen=True, slots=True)
-class Extract:
-    """What is taken from a page."""
+class ExtractSection:
+    """What is extracted from a page."""
 
-    images: bool = _key(Switch(), False, "visit images too, those of srcset included")
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """How pages are kept."""
-
-    file_limit_bytes: int = _key(Size("1MB", "100GB"), "1GB", "size of a file of the archive, roughly")
-    checkpoint_seconds: float = _key(Duration("100ms", "1h"), "15s", "how often what was found is saved, at least")
+    images: bool = _key(BooleanType(), False, "also crawl images, including those of srcset")
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class KeepSection:
+    """How pages are stored."""
+
+    file_limit_bytes: int = _key(SizeType("1MB", "100GB"), "1GB", "approximate size of an archive file")
+    checkpoint_seconds: float = _key(DurationType("100ms", "1h"), "15s", "maximum time between two checkpoints")
+
+
+@dataclass(frozen=True, slots=True)
+class WebSection:
     """The synthetic web."""
 
-    hosts: int = _key(Whole(1, 1_000_000), 100, "number of hosts")
-    pages: int = _key(Whole(1, 1_000_000_000), 5_000, "number of pages, over all hosts")
-    rng_seed: int = _key(Whole(0, 2**63 - 1), 1, "the number that the whole web follows from")
-    port: int = _key(Whole(0, 65_535), 8_800, "the port that every host listens on; 0 takes a free one")
-    faults: str = _key(Text(500), "plain", "a profile or faults by name, with commas between")
-    names: bool = _key(Switch(), False, "links use made-up host names instead of loopback addresses")
-    speed: float = _key(Number(0, 1e9), 0.0, "web seconds that pass in a real second; at 0 nothing changes")
-    delay_seconds: float = _key(Duration("0s", "1d"), "0s", "visits of a host closer than this are logged as too early")
-    log_size: int = _key(Whole(0, 100_000_000), 200_000, "number of requests that the web remembers")
-    latency_seconds: float = _key(Duration("0s", "1h"), "0s", "how long every host waits before it answers")
+    hosts: int = _key(IntegerType(1, 1_000_000), 100, "number of hosts")
+    pages: int = _key(IntegerType(1, 1_000_000_000), 5_000, "number of pages of all hosts")
+    rng_seed: int = _key(IntegerType(0, 2**63 - 1), 1, "random seed from which the whole web is computed")
+    port: int = _key(IntegerType(0, 65_535), 8_800, "port on which every host listens; 0 for any free port")
+    faults: str = _key(TextType(500), "plain", "a fault profile, or comma-separated names of faults")
+    names: bool = _key(BooleanType(), False, "links use made-up host names instead of loopback addresses")
+    speed: float = _key(NumberType(0, 1e9), 0.0, "seconds of the web per real second; at 0 no page changes")
+    delay_seconds: float = _key(
+        DurationType("0s", "1d"), "0s", "log visits to a host that are closer than this as early"
+    )
+    log_size: int = _key(IntegerType(0, 100_000_000), 200_000, "number of requests kept in the log")
+    latency_seconds: float = _key(DurationType("0s", "1h"), "0s", "latency of every host")
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """What is told while working, on standard error."""
+class LogSection:
+    """The log, on standard error."""
 
-    level: str = _key(Choice(LEVELS), "warning", "least important events that are shown", flag="--log-level")
-    format: str = _key(Choice(FORMATS), "text", "readable text, or one JSON object a line", flag="--log-format")
+    level: str = _key(ChoiceType(LEVELS), "warning", "lowest level of events to show", flag="--log-level")
+    format: str = _key(ChoiceType(FORMATS), "text", "text, or json for one object per line", flag="--log-format")
 
 
 class Key(NamedTuple):
-    """Everything about one key but its value."""
+    """A configuration key, without its value."""
 
     section: str
     name: str
     attribute: str
-    kind: Kind
+    type: ValueType
     default: Any
     help: str
     flag: str  # the command-line option that sets it, on commands that have it
@@ -163,14 +186,14 @@ class Key(NamedTuple):
 class Configuration:
     """Every section, and where each value came from. Each room is given its own section only."""
 
-    crawl: Crawl = field(default_factory=Crawl)
-    politeness: Politeness = field(default_factory=Politeness)
-    fetch: Fetch = field(default_factory=Fetch)
-    extract: Extract = field(default_factory=Extract)
-    keep: Keep = field(default_factory=Keep)
-    web: Web = field(default_factory=Web)
-    log: Log = field(default_factory=Log)
-    # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`; what is missing is a default.
+    crawl: CrawlSection = field(default_factory=CrawlSection)
+    politeness: PolitenessSection = field(default_factory=PolitenessSection)
+    fetch: FetchSection = field(default_factory=FetchSection)
+    extract: ExtractSection = field(default_factory=ExtractSection)
+    keep: KeepSection = field(default_factory=KeepSection)
+    web: WebSection = field(default_factory=WebSection)
+    log: LogSection = field(default_factory=LogSection)
+    # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`. A key that is missing has its default.
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     def value(self, key: Key) -> Any:
@@ -181,13 +204,13 @@ class Configuration:
 
 
 SECTIONS: dict[str, type] = {
-    "crawl": Crawl,
-    "politeness": Politeness,
-    "fetch": Fetch,
-    "extract": Extract,
-    "keep": Keep,
-    "web": Web,
-    "log": Log,
+    "crawl": CrawlSection,
+    "politeness": PolitenessSection,
+    "fetch": FetchSection,
+    "extract": ExtractSection,
+    "keep": KeepSection,
+    "web": WebSection,
+    "log": LogSection,
 }
 
 
@@ -198,7 +221,7 @@ def _keys_of(section: str) -> dict[str, Key]:
         for suffix in _UNIT_SUFFIXES:
             name = name.removesuffix(suffix)
         flag = each.metadata["flag"] or "--" + name.replace("_", "-")
-        key = Key(section, name, each.name, each.metadata["kind"], each.default, each.metadata["help"], flag)
+        key = Key(section, name, each.name, each.metadata["type"], each.default, each.metadata["help"], flag)
         keys[key.path] = key
     return keys
 

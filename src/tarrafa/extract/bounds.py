@@ -1,11 +1,11 @@
-"""Every bound of the room in one place. What lies beyond one is left out; nothing is refused for it."""
+"""Every bound of the room in one place. What lies beyond a bound is left out; no page is refused for it."""
 
 # What a page gives.
 LINKS_LIMIT = 5_000  # hrefs read from one page
-LISTED_LIMIT = 50_000  # URLs of one sitemap or feed: what the protocol of sitemaps allows
+LISTED_LIMIT = 50_000  # URLs of one sitemap or feed: the limit of the sitemap protocol
 HEADINGS_LIMIT = 100
-ROBOTS_LIMIT = 50  # pairs of robots-like meta elements
-META_LIMIT = 200  # meta elements kept to look for a description and dates
+ROBOTS_LIMIT = 50  # meta elements for robots
+META_LIMIT = 200  # other meta elements
 HEADER_LINKS_LIMIT = 50  # links in the HTTP header
 SRCSET_LIMIT = 20  # images of one srcset
 
@@ -18,20 +18,28 @@ ROBOTS_CHARS = 500
 REL_CHARS = 100
 HREF_CHARS = 8_000  # of a refresh or srcset; longer addresses are no URLs anyway
 TEXT_CHARS = 200_000  # of a document
-LANGUAGE_CHARS = 600  # shown to the detector of languages
+LANGUAGE_CHARS = 600  # given to the language detector
 
 # How much of a page is looked at, in bytes.
-PRESCAN_BYTES = 1_024  # for a declared encoding, as the HTML standard says
-SNIFF_BYTES = 1_024  # to tell what format it is
+PRESCAN_BYTES = 1_024  # for a declared encoding, by the HTML standard
+SNIFF_BYTES = 1_024  # to recognise the format
 SIMILARITY_BYTES = 8_192  # of the folded text, for the similarity hash
-DETECT_BYTES = 16_384  # shown to the detector of encodings
+DETECT_BYTES = 16_384  # given to the encoding detector
 UNPACKED_LIMIT_BYTES = 16_000_000  # of a sitemap that is a gzip file
 
-# The tree builder's cost grows with the square of these; see `tame`.
+# The tree builder's cost grows with the square of these: see `sanitize`.
 TAG_BYTES = 2_048  # tags up to this length have too few attributes to matter,
 LONG_TAGS = 48_000_000  # if their length times that of the page is within this too
-CALM_TAGS = 600  # and with this many tags no nesting that does
+CALM_TAGS = 600  # no nesting of this many tags matters
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
 PIECES_LIMIT = 20
 ATTRIBUTES_LIMIT = 100  # of one tag, in pages that may have longer ones
 REBUILT_LIMIT = 1_000_000  # elements that unclosed formatting may make the tree builder repeat
+
+# From where on a body is expensive: see `is_expensive`.
+CHEAP_BYTES = 10_000  # below this, nothing else matters
+LARGE_BYTES = 200_000
+MANY_TAGS = 4_000
+FEW_TAGS, UNCLOSED_TAGS = 2_000, 1_000  # with more tags than the first, this many may stay open
+WORDY_BYTES, MANY_WORDS = 50_000, 20_000
+LARGE_SITEMAP_BYTES = 100_000  # of a gzip file, unpacked

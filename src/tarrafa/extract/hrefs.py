@@ -1,19 +1,19 @@
-"""Which attributes and headers lead somewhere, and the href that stands in them."""
+"""Find the hrefs in attributes and headers, and tell which of them lead to a page."""
 
 import re
 from collections.abc import Iterator
 
 from tarrafa.extract import bounds
-from tarrafa.extract.found import LinkKind
+from tarrafa.extract.records import LinkKind
 from tarrafa.records import Headers, Page
 
 # A link before it is resolved: href, text, rel, kind.
 Href = tuple[str, str, str, LinkKind]
 
 
-# Of a link element or Link header: pages that a reader could go to. All others load something (stylesheet, icon,
-# preload), name a service (pingback, search) or only prepare a connection.
-_LEADING_RELS = frozenset(
+# Relations of link elements and Link headers that lead to pages for a reader. All others load something (stylesheet,
+# icon, preload), name a service (pingback, search) or only prepare a connection.
+_PAGE_RELS = frozenset(
     (
         *("alternate", "amphtml", "archives", "author", "bookmark", "canonical", "chapter", "contents", "copyright"),
         *("first", "glossary", "help", "index", "last", "license", "me", "next", "prev", "previous"),
@@ -28,20 +28,20 @@ _READABLE_TYPES = frozenset(
 )
 
 
-def leads(rel: str, media_type: str) -> bool:
-    """Whether a link element with this rel (in lower case) and type leads to something that can be read."""
+def leads_to_page(rel: str, media_type: str) -> bool:
+    """Return True if a link element with this rel (in lower case) and type leads to a page for a reader."""
     words = rel.split()
-    if "stylesheet" in words or _LEADING_RELS.isdisjoint(words):
+    if "stylesheet" in words or _PAGE_RELS.isdisjoint(words):
         return False
     plain_type = media_type.partition(";")[0].strip().lower()
     return not plain_type or plain_type in _READABLE_TYPES
 
 
-def tidy_rel(rel: str) -> str:
+def normalize_rel(rel: str) -> str:
     return " ".join(rel[: bounds.REL_CHARS].lower().split())
 
 
-# As the HTML standard reads it: a number, a separator, then the address, with or without `url=` and quotes.
+# By the HTML standard: a number, a separator, then the address, with or without `url=` and quotes.
 _REFRESH = re.compile(
     r"\s*+ (?:[0-9]|(?=\.)) [0-9.]*+ (?: \s*+[;,] | \s++ ) \s*+ (?:url\s*+=\s*+)? (?: (['\"]) | ) (.*)",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
@@ -59,7 +59,7 @@ _BETWEEN_IMAGES = ", \t\n\f\r"
 
 
 def srcset_hrefs(srcset: str) -> list[str]:
-    """The addresses of a srcset. Commas within an address belong to it; those around it do not."""
+    """Return the addresses of a srcset. Commas within an address belong to it; those around it do not."""
     found: list[str] = []
     rest = srcset[: bounds.SRCSET_LIMIT * bounds.HREF_CHARS].lstrip(_BETWEEN_IMAGES)
     while rest and len(found) < bounds.SRCSET_LIMIT:
@@ -72,7 +72,6 @@ def srcset_hrefs(srcset: str) -> list[str]:
     return found
 
 
-_LEADING_HEADERS = frozenset(("location", "refresh", "link"))
 _LINK_VALUE = re.compile(r"[\s,]*+<([^<>]*+)>([^<]*+)")
 _LINK_RELS = re.compile(r";\s*+rel\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]++))", re.IGNORECASE)
 _LINK_TYPE = re.compile(r";\s*+type\s*+=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]++))", re.IGNORECASE)
@@ -80,9 +79,7 @@ _LINK_ANCHOR = re.compile(r";\s*+anchor\s*+=", re.IGNORECASE)
 
 
 def header_hrefs(page: Page) -> list[Href]:
-    """What the HTTP header leads to: redirect, refresh, links. That of most pages leads nowhere."""
-    if _LEADING_HEADERS.isdisjoint([name.lower() for name, _ in page.headers]):
-        return []
+    """Return the hrefs of the HTTP header: redirect, refresh, links."""
     found: list[Href] = []
     location = page.header("location")
     if location is not None and 300 <= page.status < 400:
@@ -102,9 +99,9 @@ def _link_header(headers: Headers) -> Iterator[tuple[str, str]]:
             return
         at = match.end()
         rel, media_type = _parameter(_LINK_RELS, match[2]), _parameter(_LINK_TYPE, match[2])
-        # With an anchor it is another page's link.
-        if leads(rel, media_type) and not _LINK_ANCHOR.search(match[2]):
-            yield header_text(match[1]), tidy_rel(rel)
+        # With an anchor it is the link of another page.
+        if leads_to_page(rel, media_type) and not _LINK_ANCHOR.search(match[2]):
+            yield header_text(match[1]), normalize_rel(rel)
 
 
 def _parameter(pattern: re.Pattern[str], parameters: str) -> str:
@@ -113,7 +110,7 @@ def _parameter(pattern: re.Pattern[str], parameters: str) -> str:
 
 
 def header_text(value: str) -> str:
-    """A header's value arrives as Latin-1; browsers take what is beyond ASCII for UTF-8 if it can be that."""
+    """Return a header's value, which arrives as Latin-1, as UTF-8 if it can be read so, as browsers do."""
     if value.isascii():
         return value
     try:

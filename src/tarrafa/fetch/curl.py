@@ -8,7 +8,7 @@ import pycurl
 
 from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import Crawl, Fetch
+from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch.certificates import system_certificates
 from tarrafa.fetch.handle import Handle, make_settings
 from tarrafa.fetch.kept import Kept
@@ -33,8 +33,8 @@ class CurlTransport:
 
     def __init__(
         self,
-        fetch: Fetch,
-        crawl: Crawl,
+        fetch: FetchSection,
+        crawl: CrawlSection,
         resolver: Resolver | None = None,
         clock: Clock | None = None,
         certificates: Path | None = None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pycurl
 
 from tarrafa.addresses import parse_address
-from tarrafa.configuration import Crawl, Fetch
+from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch.answer import Answer
 from tarrafa.fetch.decode import ACCEPTED
 from tarrafa.fetch.kept import Kept
@@ -28,7 +28,7 @@ _SUPPRESS_CONNECT_HEADERS = 265  # what a proxy says of its tunnel; pycurl has n
 class Settings(NamedTuple):
     """What is the same for every page."""
 
-    fetch: Fetch
+    fetch: FetchSection
     user_agent: str
     types: Types
     proxy: str  # empty for none
@@ -116,7 +116,7 @@ class Handle:
         return int(pycurl.PREREQFUNC_ABORT if is_wrong else pycurl.PREREQFUNC_OK)
 
 
-def make_settings(fetch: Fetch, crawl: Crawl, proxy: str, certificates: Path | None) -> Settings:
+def make_settings(fetch: FetchSection, crawl: CrawlSection, proxy: str, certificates: Path | None) -> Settings:
     return Settings(fetch, crawl.user_agent, Types(fetch.types), proxy, certificates)
 
 
@@ -134,7 +134,7 @@ def _habits(settings: Settings) -> Sequence[tuple[int, object]]:
     )
 
 
-def _bounds(fetch: Fetch) -> Sequence[tuple[int, object]]:
+def _bounds(fetch: FetchSection) -> Sequence[tuple[int, object]]:
     return (
         (pycurl.CONNECTTIMEOUT_MS, max(1, round(fetch.connect_timeout_seconds * 1000))),
         (pycurl.LOW_SPEED_LIMIT, fetch.slow_limit_bytes),

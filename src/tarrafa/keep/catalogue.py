@@ -1,8 +1,8 @@
-"""What is asked of rows by URL, kept so that it is found without reading them: a catalogue of documents, one of links.
+"""Catalogues: find documents and links by URL without reading all rows.
 
-A catalogue is a few columns, in memory or mapped into it, of a stretch of a segment. URLs are found by their
-fingerprints, which are sorted. Links stand by their targets, so that the links to a page are together, however far from
-each other the pages are that have them; of each it is known which visit found it and which words it has.
+A catalogue holds a few columns of a stretch of a segment, in memory or memory-mapped. URLs are found by binary search
+in sorted fingerprints. Links are sorted by target, so the links to a page are together; each refers to the visit that
+found it and to its anchor text.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,20 +17,20 @@ from tarrafa.urls import fingerprint
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
-Columns = Mapping[str, pa.Array]
+ArrowColumns = Mapping[str, pa.Array]
 
-_PIECE_LINKS = 2_048
-_VISITS_LIMIT = 1_000  # of one URL in a stretch, the newest
+_LINKS_AT_A_TIME = 2_048
+_VISITS_LIMIT = 1_000  # newest visits of one URL in a stretch
 
 
-class Urls(NamedTuple):
-    """URLs that are looked for, in many catalogues."""
+class UrlSet(NamedTuple):
+    """URLs to find, with their fingerprints."""
 
     texts: frozenset[str]
     keys: U64
 
     @classmethod
-    def made(cls, urls: Iterable[str]) -> Self:
+    def of(cls, urls: Iterable[str]) -> Self:
         texts = frozenset(urls)
         return cls(texts, hashes_of(pa.array(texts, pa.large_string())))
 
@@ -40,7 +40,7 @@ class Urls(NamedTuple):
 
 
 class VisitRow(NamedTuple):
-    """What a catalogue knows of a document: one visit of a URL."""
+    """The catalogued columns of a document: one visit of a URL."""
 
     row: int  # in the stretch
     url: str
@@ -54,14 +54,14 @@ class VisitRow(NamedTuple):
 
 
 class LinkedVisit(NamedTuple):
-    """A visit that found links, and the rows of these in the stretch."""
+    """A visit that found links, and the rows of these links in the stretch."""
 
     fetched_at: float
     first: int
     end: int
 
 
-class Incoming(NamedTuple):
+class IncomingLink(NamedTuple):
     """A link to a page, from the page at `source`."""
 
     source: str
@@ -70,18 +70,18 @@ class Incoming(NamedTuple):
 
 
 class DocumentCatalogue:
-    """Documents by URL and by the signature of their content."""
+    """Find documents by URL and by the signature of their content."""
 
     COLUMNS = VisitRow._fields[1:]
     REPEATING = ("outcome",)
 
-    def __init__(self, columns: Columns) -> None:
-        self._kept = [columns[name] for name in self.COLUMNS]
-        self._urls = _Sorted(columns["url_keys"], columns["url_rows"])
-        self._signatures = _Sorted(columns["signature_keys"], columns["signature_rows"])
+    def __init__(self, columns: ArrowColumns) -> None:
+        self._columns = [columns[name] for name in self.COLUMNS]
+        self._urls = _SortedKeys(columns["url_keys"], columns["url_rows"])
+        self._signatures = _SortedKeys(columns["signature_keys"], columns["signature_rows"])
 
     @classmethod
-    def columns_of(cls, groups: Iterable[pa.Table]) -> Columns:
+    def columns_of(cls, groups: Iterable[pa.Table]) -> ArrowColumns:
         table = pa.concat_tables(groups)
         kept = {name: _whole(table.column(name)) for name in cls.COLUMNS}
         signatures: U64 = kept["signature"].to_numpy()
@@ -92,32 +92,32 @@ class DocumentCatalogue:
             **_sorted_columns("signature", signatures[with_content], with_content),
         }
 
-    def of(self, urls: Urls) -> list[VisitRow]:
-        """The visits of these URLs, in the order of writing."""
+    def visits_of(self, urls: UrlSet) -> list[VisitRow]:
+        """Return the visits of these URLs, in the order of writing."""
         rows = self._urls.rows(urls.keys, _VISITS_LIMIT)
         if not len(rows):
             return []
-        columns = [_values(column, rows) for column in self._kept]
+        columns = [_values(column, rows) for column in self._columns]
         found = (VisitRow(*values) for values in zip(rows.tolist(), *columns, strict=True))
         return [visit for visit in found if visit.url in urls.texts]
 
-    def with_signature(self, signature: int, limit: int) -> list[str]:
-        """URLs that had that content in some visit, at most so many."""
+    def urls_with(self, signature: int, limit: int) -> list[str]:
+        """Return at most `limit` URLs that had that content in some visit."""
         rows = self._signatures.rows(np.array([signature], np.uint64), limit)
-        return _values(self._kept[0], rows)
+        return _values(self._columns[0], rows)
 
 
 class LinkCatalogue:
-    """Links by the page that they are on and by the page that they lead to."""
+    """Find links by source and by target."""
 
     COLUMNS = ("source", "fetched_at", "target", "text")
     REPEATING = ("source",)
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: ArrowColumns) -> None:
         self._sources = columns["source"]
         self._moments = columns["fetched_at"]
         self._first_rows = columns["first_row"].to_numpy()
-        self._by_source = _Sorted(columns["source_keys"], columns["source_rows"])
+        self._by_source = _SortedKeys(columns["source_keys"], columns["source_rows"])
         self._targets = columns["target"].to_numpy()
         self._first_links = columns["first_link"].to_numpy()
         self._visits = columns["visit"].to_numpy()
@@ -125,42 +125,42 @@ class LinkCatalogue:
         self._texts = columns["text"]
 
     @classmethod
-    def columns_of(cls, groups: Iterable[pa.Table]) -> Columns:
-        gathered = _GatheredLinks()
+    def columns_of(cls, groups: Iterable[pa.Table]) -> ArrowColumns:
+        builder = _LinkCatalogueBuilder()
         for group in groups:
-            gathered.add(group)
-        return gathered.columns()
+            builder.add(group)
+        return builder.columns()
 
     def last_visit(self, url: str) -> LinkedVisit | None:
-        """The last visit of the page that found links."""
+        """Return the last visit of the page that found links."""
         visits = self._by_source.rows(np.array([fingerprint(url)], np.uint64), _VISITS_LIMIT)
         own = [visit for visit in visits.tolist() if self._sources[visit].as_py() == url]
         if not own:
             return None
-        # A visit whose links begin in one group of rows and go on in the next is there twice.
+        # A visit whose links continue in the next row group is listed twice.
         moments = _values(self._moments, own)
         first = own[moments.index(moments[-1])]
         return LinkedVisit(moments[-1], int(self._first_rows[first]), int(self._first_rows[own[-1] + 1]))
 
-    def links_to(self, url: str) -> Iterator[Incoming]:
-        """Links to that page, the newest first: by the fingerprint alone, as nothing else is kept of targets."""
+    def links_to(self, url: str) -> Iterator[IncomingLink]:
+        """Yield the links to a page, newest first. Targets are compared by fingerprint only."""
         place = int(np.searchsorted(self._targets, np.uint64(fingerprint(url))))
         if place == len(self._targets) or int(self._targets[place]) != fingerprint(url):
             return
         start, end = self._first_links[place : place + 2].tolist()
-        # There may be very many, and whoever asks has enough of them soon.
-        for stop in range(end, start, -_PIECE_LINKS):
-            links = slice(max(start, stop - _PIECE_LINKS), stop)
+        # There may be very many, and the caller may stop early.
+        for stop in range(end, start, -_LINKS_AT_A_TIME):
+            links = slice(max(start, stop - _LINKS_AT_A_TIME), stop)
             visits, texts = self._visits[links][::-1], self._text_numbers[links][::-1]
             columns = (self._sources, visits), (self._texts, texts), (self._moments, visits)
-            yield from map(Incoming, *(_values(column, rows) for column, rows in columns))
+            yield from map(IncomingLink, *(_values(column, rows) for column, rows in columns))
 
 
-class _GatheredLinks:
-    """Links as they are added, group by group of rows."""
+class _LinkCatalogueBuilder:
+    """Collect links, one row group at a time."""
 
     def __init__(self) -> None:
-        # Filled by add, emptied by columns: of each group its visits, and of each link its target and its words.
+        # Filled by add, joined by columns: the visits of each row group; target and text number of each link.
         self._sources: list[pa.Array] = []
         self._moments: list[pa.Array] = []
         self._first_rows: list[U32] = []
@@ -187,10 +187,10 @@ class _GatheredLinks:
         self._visits_count += len(firsts)
         self._texts_count += len(text_rows)
 
-    def columns(self) -> Columns:
+    def columns(self) -> ArrowColumns:
         sources = pa.concat_arrays(self._sources)
         order, targets, first_links = self._by_target()
-        text_numbers, texts = self._numbered_texts()
+        text_numbers, texts = self._unique_texts()
         return {
             "source": sources,
             "fetched_at": pa.concat_arrays(self._moments),
@@ -204,44 +204,44 @@ class _GatheredLinks:
         }
 
     def _by_target(self) -> tuple[I64, U64, U32]:
-        """The links by their targets, these in the order of writing; each target, and where its links begin."""
+        """Return the order of links by target, each target, and where its links begin."""
         prints = np.concatenate(self._targets)
         order = np.argsort(prints, kind="stable")
         prints = prints[order]
         firsts = _beginnings(prints)
         return order, prints[firsts], np.append(firsts, len(prints)).astype(np.uint32)
 
-    def _numbered_texts(self) -> tuple[U32, pa.Array]:
-        """The number of the words of each link, and the words, each once: a group of rows has only its own once."""
+    def _unique_texts(self) -> tuple[U32, pa.Array]:
+        """Return the text number of each link and the texts, without repetition across row groups."""
         texts = pa.concat_arrays(self._texts)
         _, rows, numbers = np.unique(hashes_of(texts), return_index=True, return_inverse=True)
         return numbers.astype(np.uint32)[np.concatenate(self._text_numbers)], texts.take(pa.array(rows))
 
 
-class _Sorted:
-    """Keys in order, and the row of each."""
+class _SortedKeys:
+    """Sorted keys, and the row of each."""
 
     def __init__(self, keys: pa.Array, rows: pa.Array) -> None:
         self._keys: U64 = keys.to_numpy()
         self._rows: U32 = rows.to_numpy()
 
     def rows(self, wanted: U64, limit: int) -> U32:
-        """Rows with one of these keys, in the order of writing; of each key at most so many, the last ones."""
+        """Return the rows with one of these keys, in the order of writing; the last `limit` of each key."""
         firsts, ends = np.searchsorted(self._keys, wanted), np.searchsorted(self._keys, wanted, "right")
         spans = zip(np.maximum(firsts, ends - limit).tolist(), ends.tolist(), strict=True)
         found = [self._rows[first:end] for first, end in spans if first < end]
         return np.sort(np.concatenate(found)) if found else np.zeros(0, np.uint32)
 
 
-def _sorted_columns(name: str, keys: U64, rows: U32 | None = None) -> Columns:
-    """What `_Sorted` is made of; without rows the keys are of all."""
+def _sorted_columns(name: str, keys: U64, rows: U32 | None = None) -> ArrowColumns:
+    """Return the columns of `_SortedKeys`; without `rows` there is a key for every row."""
     order = np.argsort(keys, kind="stable")
     sorted_rows = order.astype(np.uint32) if rows is None else rows[order]
     return {f"{name}_keys": pa.array(keys[order]), f"{name}_rows": pa.array(sorted_rows)}
 
 
 def _values(column: pa.Array, rows: U32 | list[int]) -> list[Any]:
-    """Moments in seconds: making a datetime takes longer than finding the row."""
+    """Return values of a column; moments in seconds, since making a `datetime` is slow."""
     taken = column.take(pa.array(rows))
     if pa.types.is_timestamp(taken.type):
         seconds: list[float] = (taken.cast(pa.int64()).to_numpy() / 1e6).tolist()
@@ -251,7 +251,7 @@ def _values(column: pa.Array, rows: U32 | list[int]) -> list[Any]:
 
 
 def _beginnings(*columns: NDArray[Any]) -> I64:
-    """The first of each run of rows that are alike."""
+    """Return the first of each run of equal rows."""
     is_first = np.ones(len(columns[0]), np.bool_)
     if len(is_first):
         is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
@@ -259,7 +259,7 @@ def _beginnings(*columns: NDArray[Any]) -> I64:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """In one piece, and with room for any length of texts."""
+    """Return the column as one array, with 64-bit offsets for texts."""
     if column.type == pa.string():
         column = column.cast(pa.large_string())
     found = column.unify_dictionaries().combine_chunks()

@@ -1,34 +1,35 @@
-"""What the archive writes for a page, as bytes: WARC 1.1 records, each to become one gzip member.
+"""WARC 1.1 records of a page, as bytes. Each record becomes one gzip member.
 
     response or revisit     the answer as it was received
-    request                 what was asked, concurrent to it
-    metadata                what we noted of the fetch, concurrent to it
+    request                 what was sent, concurrent to the answer
+    metadata                notes about the fetch, concurrent to the answer
 
-The answer comes first, so that whoever is given its place finds the other two after it. HTTP/2 is written in the form
-of HTTP/1.1, as everybody does, and the metadata tell. Bodies come without their transfer coding; so that no reader
-undoes it once more, the header that names it is kept as `X-Crawler-Transfer-Encoding`.
+The answer comes first, so a reader that knows its position finds the other two after it. HTTP/2 is written in the form
+of HTTP/1.1, as other crawlers do; the metadata holds the version. Bodies are stored without their transfer coding. The
+header that names the coding is renamed to `X-Crawler-Transfer-Encoding`, so no reader decodes it again.
 """
 
+import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
-from functools import lru_cache
+from collections.abc import Callable
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import NamedTuple
 
-from tarrafa.keep.members import packed, packed_beside
-from tarrafa.keep.places import Place
+from tarrafa.keep.archive_files import Place
+from tarrafa.keep.gzip_members import compress_member, store_member
 from tarrafa.records import Headers, Page, header
 from tarrafa.urls import host_of, path_of
 
 RECORD_END = b"\r\n\r\n"
-MOVED_PREFIX = "X-Crawler-"
-MOVED_HEADER = re.compile(r"(?:x-crawler-)*transfer-encoding", re.IGNORECASE)
+_MOVED_PREFIX = "X-Crawler-"
+_MOVED_HEADER = re.compile(r"^(?:x-crawler-)*transfer-encoding(?=:)", re.IGNORECASE | re.MULTILINE)
 ORIGINAL_FILE, ORIGINAL_OFFSET = "original-file", "original-offset"
 TEXT_VERSIONS = ("1.0", "1.1")  # of HTTP, whose status lines are text
 NOT_MODIFIED = 304
 
+_ID_BYTES = 16
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 _CONTENT_TYPES = {
@@ -39,28 +40,13 @@ _CONTENT_TYPES = {
     "metadata": "application/warc-fields",
 }
 _STEPS = ("name-seconds", "connect-seconds", "tls-seconds", "first-byte-seconds", "total-seconds")  # as in `Timings`
-_EPOCH = datetime(1970, 1, 1)  # without a zone, since to spell one takes as long as all the rest
-# Of random bytes, for 64 ids: to ask the system takes longer than to spell what it answers.
-_PORTION_BYTES = 1 << 10
-_UUID_PARTS = re.compile("(.{8})(.{4}).(.{3}).(.{3})(.{12})")
-# From a digest to a number that has a letter's five bits in each of its bytes: the upper half is moved away from the
-# lower one, then the upper half of each, and so on. For each time: the bits that are moved, and how many times they are
-# to be added to the number to stand where they should.
-_SPREADS = tuple(
-    (sum(((1 << bits) - 1) << bits + start for start in range(0, 256, 2 * room)), (1 << room - bits) - 1)
-    for bits, room in ((80, 128), (40, 64), (20, 32), (10, 16), (5, 8))
-)
-_DIGEST_LETTERS = 32
-_LETTER_OF_BYTE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
-# No value, whoever gave it, may begin a line of its own.
-_BREAKS = dict.fromkeys(map(ord, "\r\n\0"), " ")
 
-# Random bytes for record ids: that many.
+# A source of random bytes for record ids: called with the number of bytes.
 Entropy = Callable[[int], bytes]
 
 
 class Original(NamedTuple):
-    """What the archive holds already of the content that a page shows again."""
+    """The record that holds the content of a page that is stored as a revisit."""
 
     place: Place  # of its full response
     url: str
@@ -68,63 +54,76 @@ class Original(NamedTuple):
     digest: str
 
 
-def digest_of(block: bytes, body: bytes = b"") -> str:
-    """SHA-1 in base 32: what all readers and indexes of web archives know."""
-    total = hashlib.sha1(block, usedforsecurity=False)
-    if body:
-        total.update(body)
-    number = int.from_bytes(total.digest())
-    for upper_bits, times in _SPREADS:
-        number += (number & upper_bits) * times
-    return "sha1:" + number.to_bytes(_DIGEST_LETTERS).translate(_LETTER_OF_BYTE).decode()
+def digest_of(data: bytes) -> str:
+    """Return the SHA-1 in base 32, the form that readers and indexes of web archives expect."""
+    return "sha1:" + base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
 
 
 def date_of(at: float) -> str:
-    return (_EPOCH + timedelta(seconds=at)).isoformat("T", "microseconds") + "Z"
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
-def record_ids(entropy: Entropy) -> Iterator[str]:
-    """Random UUIDs (version 4), without end."""
-    while True:
-        for first, second, third, fourth, last in _UUID_PARTS.findall(entropy(_PORTION_BYTES).hex()):
-            yield f"<urn:uuid:{first}-{second}-4{third}-a{fourth}-{last}>"
-
-
-def lines_of(headers: Headers) -> str:
-    """Each with its line end. A break within a name or value becomes a space."""
-    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    if text.count("\r") == text.count("\n") == len(headers) and "\0" not in text:
-        return text
-    return "".join([f"{f'{name}: {value}'.translate(_BREAKS)}\r\n" for name, value in headers])
-
-
-def pack_info(name: str, at: float, fields: Headers, ids: Iterator[str]) -> bytes:
-    """The record that begins each file."""
-    block = lines_of((*fields, ("format", "WARC File Format 1.1"))).encode()
-    return _pack("warcinfo", next(ids), date_of(at), f"WARC-Filename: {name}\r\n", block)
+def pack_info(name: str, at: float, fields: Headers, entropy: Entropy) -> bytes:
+    """Return the member of the record that begins each file."""
+    block = _lines_of((*fields, ("format", "WARC File Format 1.1"))).encode()
+    return _pack("warcinfo", _record_id(entropy), date_of(at), f"WARC-Filename: {name}\r\n", block)
 
 
 def pack_page(
-    page: Page, digest: str, asked: Headers, fields: Headers, original: Original | None, ids: Iterator[str]
+    page: Page, digest: str, asked: Headers, fields: Headers, original: Original | None, entropy: Entropy
 ) -> bytes:
-    """The members of one page. With an `original`, which has the same body, or to which a 304 refers, without body."""
-    date, answer_id = date_of(page.at), next(ids)
+    """Return the members of one page.
+
+    With an `original`, which has the same body or to which a 304 refers, the page is a revisit without a body.
+    """
+    date, answer_id = date_of(page.at), _record_id(entropy)
     target = f"WARC-Target-URI: {page.url}\r\n"
     sent = f"{target}WARC-IP-Address: {page.address}\r\n" if page.address else target
     concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
-    answer = _pack_answer(page, answer_id, date, f"{sent}{_truncated(page)}{_refers(page, digest, original)}", original)
-    request = _pack("request", next(ids), date, concurrent + sent, _request_block(page.url, asked))
-    metadata = _pack("metadata", next(ids), date, concurrent + target, _noted(page, original, fields))
-    return b"".join((answer, request, metadata))
-
-
-def _pack_answer(page: Page, record_id: str, date: str, fields: str, original: Original | None) -> bytes:
     kind, body = ("response", page.body) if original is None else ("revisit", b"")
-    return _pack(kind, record_id, date, fields, _answer_head(page), body, is_coded=_is_coded(page))
+    answer_fields = f"{sent}{_truncated(page)}{_payload_fields(page, digest, original)}"
+    return b"".join(
+        (
+            _pack(kind, answer_id, date, answer_fields, _answer_head(page) + body, bool(body) and _is_coded(page)),
+            _pack("request", _record_id(entropy), date, concurrent + sent, _request_block(page.url, asked)),
+            _pack("metadata", _record_id(entropy), date, concurrent + target, _metadata_block(page, original, fields)),
+        )
+    )
 
 
-def _refers(page: Page, digest: str, original: Original | None) -> str:
-    """The digest of the payload; of a record without one, where it is found."""
+def _record_id(entropy: Entropy) -> str:
+    """Return a random UUID (version 4)."""
+    digits = entropy(_ID_BYTES).hex()
+    return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}>"
+
+
+def _pack(kind: str, record_id: str, date: str, fields: str, block: bytes, is_coded: bool = False) -> bytes:
+    """Return a record as a gzip member; `fields` are the lines that only some records have."""
+    head = (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n{fields}"
+        f"Content-Type: {_CONTENT_TYPES[kind]}\r\nWARC-Block-Digest: {digest_of(block)}\r\n"
+        f"Content-Length: {len(block)}\r\n\r\n"
+    ).encode()
+    pack = store_member if is_coded else compress_member
+    return pack(b"".join((head, block, RECORD_END)))
+
+
+def _lines_of(headers: Headers) -> str:
+    return "".join([f"{_one_line(f'{name}: {value}')}\r\n" for name, value in headers])
+
+
+def _one_line(text: str) -> str:
+    """Replace line breaks by spaces: a value from outside must not begin a line of its own."""
+    return text.replace("\r", " ").replace("\n", " ").replace("\0", " ")
+
+
+def _truncated(page: Page) -> str:
+    # A page does not say whether it was cut by us or by the host.
+    return "WARC-Truncated: unspecified\r\n" if page.truncated or page.unread else ""
+
+
+def _payload_fields(page: Page, digest: str, original: Original | None) -> str:
+    """Return the digest of the body and, for a revisit, the record that has it."""
     if original is None:
         return f"WARC-Payload-Digest: {digest}\r\n"
     profile = "server-not-modified" if page.status == NOT_MODIFIED else "identical-payload-digest"
@@ -134,72 +133,39 @@ def _refers(page: Page, digest: str, original: Original | None) -> str:
     )
 
 
-def _pack(
-    kind: str, record_id: str, date: str, fields: str, block: bytes, body: bytes = b"", is_coded: bool = False
-) -> bytes:
-    """The record's block is `block` and then `body`; `fields` are the lines that not every record has."""
-    head = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n{fields}"
-        f"Content-Type: {_CONTENT_TYPES[kind]}\r\nWARC-Block-Digest: {digest_of(block, body)}\r\n"
-        f"Content-Length: {len(block) + len(body)}\r\n\r\n"
-    ).encode()
-    if is_coded:
-        return packed_beside(head + block, body + RECORD_END)
-    return packed(b"".join((head, block, body, RECORD_END)))
-
-
 def _answer_head(page: Page) -> bytes:
-    lines = lines_of(page.headers)
-    # To look through all lines at once is cheaper than to look at each name.
-    if "transfer-encoding" in lines.lower():
-        lines = lines_of(tuple((moved(name), value) for name, value in page.headers))
+    lines = _MOVED_HEADER.sub(rf"{_MOVED_PREFIX}\g<0>", _lines_of(page.headers))
     return f"{_status_line(page)}\r\n{lines}\r\n".encode("latin-1", "replace")
 
 
 def _status_line(page: Page) -> str:
     if page.http_version in TEXT_VERSIONS:
-        return f"HTTP/{page.http_version} {page.status:03d} {page.reason.translate(_BREAKS)}"
+        return f"HTTP/{page.http_version} {page.status:03d} {_one_line(page.reason)}"
     return f"HTTP/1.1 {page.status:03d} {_PHRASES.get(page.status, '')}"
 
 
-def moved(name: str) -> str:
-    return MOVED_PREFIX + name if MOVED_HEADER.fullmatch(name) else name
-
-
-def restored(name: str) -> str:
-    """The name as the host wrote it."""
-    return name[len(MOVED_PREFIX) :] if name.startswith(MOVED_PREFIX) and MOVED_HEADER.fullmatch(name) else name
+def restored_name(name: str) -> str:
+    """Return the name of a header as the host wrote it."""
+    return name[len(_MOVED_PREFIX) :] if name.startswith(_MOVED_PREFIX) and _MOVED_HEADER.match(f"{name}:") else name
 
 
 def _request_block(url: str, asked: Headers) -> bytes:
-    lines, has_host = _asked_lines(asked)
-    host = "" if has_host else f"Host: {host_of(url).partition('//')[2]}\r\n"
-    return f"GET {path_of(url)} HTTP/1.1\r\n{host}{lines}\r\n".encode("latin-1", "replace")
+    host = "" if header(asked, "Host") is not None else f"Host: {host_of(url).partition('//')[2]}\r\n"
+    return f"GET {path_of(url)} HTTP/1.1\r\n{host}{_lines_of(asked)}\r\n".encode("latin-1", "replace")
 
 
-@lru_cache(maxsize=64)
-def _asked_lines(asked: Headers) -> tuple[str, bool]:
-    """And whether the host is among them. Most pages of a crawl are asked for with the same headers."""
-    return lines_of(asked), header(asked, "Host") is not None
-
-
-def _truncated(page: Page) -> str:
-    # A page does not say whether it was cut by us or by the host.
-    return "WARC-Truncated: unspecified\r\n" if page.truncated or page.unread else ""
+def _metadata_block(page: Page, original: Original | None, fields: Headers) -> bytes:
+    steps = zip(_STEPS, page.timings, strict=True)
+    timings = tuple((name, f"{seconds:.6f}") for name, seconds in steps if seconds)
+    return _lines_of((*timings, *_notes(page), *_origin(original), *fields)).encode("utf-8", "replace")
 
 
 def _is_coded(page: Page) -> bool:
     return (page.header("content-encoding") or "identity").strip().lower() not in ("", "identity")
 
 
-def _noted(page: Page, original: Original | None, fields: Headers) -> bytes:
-    steps = zip(_STEPS, page.timings, strict=True)
-    timings = "".join([f"{name}: {seconds:.6f}\r\n" for name, seconds in steps if seconds])
-    return f"{timings}{lines_of((*_notes(page), *_origin(original), *fields))}".encode("utf-8", "replace")
-
-
 def _notes(page: Page) -> Headers:
-    """What the other records cannot say."""
+    """Return what the other records cannot express."""
     notes: Headers = ()
     if page.unread:
         notes += (("unread", "its type is not wanted"),)
@@ -211,7 +177,7 @@ def _notes(page: Page) -> Headers:
 
 
 def _origin(original: Original | None) -> Headers:
-    """Where the content stands, for our own readers: names and offsets in the record itself would break in exports."""
+    """Return where the content is, for our own reader. Positions in the standard fields would be wrong in exports."""
     if original is None:
         return ()
     return ((ORIGINAL_FILE, str(original.place.file)), (ORIGINAL_OFFSET, str(original.place.offset)))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tarrafa.obey.dates import epoch_seconds
+from tarrafa.dates import parse_date
 from tarrafa.obey.usage import usage_line
 from tarrafa.records import Headers
 
@@ -67,7 +67,7 @@ def read_directives(headers: Headers, metas: Iterable[tuple[str, str]], token: s
 def _joined(texts: list[str], usage: list[str], ours: frozenset[str]) -> Directives:
     found = [directive for text in texts for directive in _for_us(text[:TEXT_MAX_CHARS].lower(), ours)]
     words = {name for name, _ in found}
-    moments = [epoch_seconds(value) for name, value in found if name == "unavailable_after"]
+    moments = [parse_date(value) for name, value in found if name == "unavailable_after"]
     return Directives(
         noindex=not words.isdisjoint({"noindex", "none"}),
         nofollow=not words.isdisjoint({"nofollow", "none"}),

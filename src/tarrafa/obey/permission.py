@@ -17,10 +17,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from tarrafa.obey.dates import epoch_seconds
+from tarrafa.dates import parse_date
 from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, read_robots, whole_lines
 from tarrafa.records import Failure, Page
-from tarrafa.urls import Base
+from tarrafa.urls import BaseUrl
 
 HOPS_MAX_COUNT = 5
 HOUR_SECONDS = 3_600.0
@@ -135,7 +135,7 @@ def settle(
 
 
 def _redirected(asked: RobotsRequest, page: Page, now: float) -> RobotsRequest | RobotsAnswer:
-    target = Base(page.url).link(page.header("location") or "")
+    target = BaseUrl(page.url).link(page.header("location") or "")
     if target is None or target == page.url:
         return _missing(asked.host, "redirect-nowhere", page, now)
     if asked.hops_count >= HOPS_MAX_COUNT:
@@ -184,5 +184,5 @@ def retry_after_seconds(page: Page, now: float) -> float:
     if value is None:
         return 0.0
     text = value.strip()
-    until = now + float(text[:9]) if text.isascii() and text.isdecimal() else epoch_seconds(text)
+    until = now + float(text[:9]) if text.isascii() and text.isdecimal() else parse_date(text)
     return min(max((until or now) - now, 0.0), DAY_SECONDS)

@@ -150,3 +150,11 @@ def used_numbers(count: int, *columns: NDArray[Any]) -> I64:
     for column in columns:
         is_used[column] = True
     return np.flatnonzero(is_used)
+
+
+def find_rows(column: U64, wanted: U64) -> tuple[I64, Marks]:
+    """Return the row of each wanted value in a sorted column, and True for those that are there."""
+    if not len(column):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    rows = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
+    return rows, column[rows] == wanted

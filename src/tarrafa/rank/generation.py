@@ -1,14 +1,14 @@
-"""Ranks on disk: columns that are mapped into memory, and a manifest that says which of them count.
+"""Ranks on disk: columns that are mapped into memory, and a manifest that names the current ones.
 
     ranks/
-    ├── manifest.json           generation, files with sizes and sums, what was taken of each agent, counts, settings
+    ├── manifest.json           generation, files with sizes and checksums, rows of each agent, counts, settings
     ├── generation-00000007/    a numpy file for each column
-    ├── parts-1/                what was read so far; see `parts`
-    └── held-by                 the process that works here
+    ├── parts-1/                what was read so far; see `graph_parts`
+    └── held-by                 the process that has locked the folder
 
-1. The manifest is replaced by renaming: before it the old generation stands, after it the new one.
-2. Who has a generation open goes on reading it, also when its files have lost their names.
-3. Every file is checked against its size and sum when a generation is opened.
+1. The manifest is replaced atomically: a reader sees the old generation or the new one.
+2. A reader that has a generation open can go on using it after its files are removed.
+3. Opening a generation checks the size and checksum of every file.
 """
 
 import json
@@ -25,18 +25,18 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
-from tarrafa.rank.columns import F32, I64, U32, U64, Marks
-from tarrafa.rank.computing import Columns, RankCounts, RankSettings
+from tarrafa.rank.columns import F32, I64, U32, U64, Marks, find_rows
+from tarrafa.rank.pipeline import GenerationColumns, RankCounts, RankSettings
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"generation-[0-9]{8,}")
 _OPENING_TRIES = 5
-_REMEDY = "remove the folder, and rank again"
+_REMEDY = "remove the folder, then run tarrafa rank again"
 
 
 class AgentRows(NamedTuple):
-    """What of an agent's rows the ranks are made of."""
+    """The rows of an agent that went into the ranks."""
 
     checkpoint: int
     documents: int
@@ -44,12 +44,12 @@ class AgentRows(NamedTuple):
 
 
 class RankColumns(NamedTuple):
-    """Of some URLs; what is not known is 0."""
+    """Values for some URLs; 0 if a URL is unknown."""
 
-    rank: F32  # the mean is 1
+    rank: F32  # the mean of all nodes is 1
     host_rank: F32  # the mean of all hosts is 1
-    links_in: U32  # nodes that link to the URL or to what is one with it
-    links_outside: U32  # of these, from other hosts
+    links_in: U32  # nodes that link to the URL's node
+    links_outside: U32  # those of other hosts among them
 
 
 class BestHost(NamedTuple):
@@ -59,19 +59,20 @@ class BestHost(NamedTuple):
 
 
 class Ranks:
-    """One generation, for reading."""
+    """One generation, open for reading."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.generation: int = manifest["generation"]
-        self.taken = {agent: AgentRows(*taken) for agent, taken in manifest["taken"].items()}
+        self.agent_rows = {agent: AgentRows(*rows) for agent, rows in manifest["agent_rows"].items()}
         self.counts = RankCounts(**manifest["counts"])
         self.settings: dict[str, Any] = manifest["settings"]
-        place = folder / _name(self.generation)
-        self._columns = Columns(*(_mapped(place / f"{name}.npy", *manifest["files"][name]) for name in Columns._fields))
+        place, files = folder / _name(self.generation), manifest["files"]
+        columns = (_open_column(place / f"{name}.npy", *files[name]) for name in GenerationColumns._fields)
+        self._columns = GenerationColumns(*columns)
 
     @classmethod
     def open(cls, folder: Path) -> Self | None:
-        """The ranks of that folder as they are now; None if there are none yet."""
+        """Open the current ranks of a folder; None if there are none yet."""
         for _ in range(_OPENING_TRIES):
             manifest = read_manifest(folder)
             if manifest is None:
@@ -79,19 +80,20 @@ class Ranks:
             try:
                 return cls(folder, manifest)
             except FileNotFoundError:
-                # It may have been replaced since the manifest was read.
+                # The generation may have been replaced since the manifest was read.
                 continue
-        raise DamagedError(f"{folder} lacks files of its generation; {_REMEDY}")
+        raise DamagedError(f"{folder} lacks files that its manifest names; {_REMEDY}")
 
     def of(self, fingerprints: U64) -> RankColumns:
-        rows, is_known = self._rows(fingerprints)
+        """Return the ranks and link counts of URLs."""
+        rows, is_known = find_rows(self._columns.urls, fingerprints)
         columns = self._columns
-        both = (columns.rank, columns.host_rank, columns.links_in, columns.links_outside)
-        return RankColumns(*(_picked(column, rows, is_known) for column in both))
+        values = (columns.rank, columns.host_rank, columns.links_in, columns.links_outside)
+        return RankColumns(*(_pick(column, rows, is_known) for column in values))
 
     def anchors(self, fingerprints: U64) -> list[list[tuple[str, int]]]:
-        """For each URL the texts of links to it, and how many hosts use them; best first."""
-        rows, is_known = self._rows(fingerprints)
+        """Return the texts of links to each URL, with the number of hosts that use them, best first."""
+        rows, is_known = find_rows(self._columns.urls, fingerprints)
         return [
             self._anchors(int(self._columns.nodes[row])) if known else []
             for row, known in zip(rows.tolist(), is_known.tolist(), strict=True)
@@ -108,68 +110,65 @@ class Ranks:
         return self._columns.text_bytes[start:end].tobytes().decode("utf-8", "replace")
 
     def best(self, count: int) -> U64:
-        """Fingerprints of the best pages that were fetched, best first; of copies only the home."""
-        homes = self._columns.homes[self._columns.homes != 0]
-        ranks = self.of(homes).rank
-        # Among equals the order is that of fingerprints, so that it is the same each time.
-        best: U64 = homes[np.lexsort((homes, -ranks))[:count]]
+        """Return the fingerprints of the best fetched pages, best first; of copies, only the representative."""
+        pages = self._columns.representatives[self._columns.representatives != 0]
+        ranks = self.of(pages).rank
+        # Equal ranks are ordered by fingerprint, so that the order is always the same.
+        best: U64 = pages[np.lexsort((pages, -ranks))[:count]]
         return best
 
     def best_hosts(self, count: int) -> list[BestHost]:
-        """Of hosts with pages that were fetched, best first."""
+        """Return the best hosts with fetched pages, best first."""
         hosts, ranks, pages = self._columns.hosts, self._columns.host_ranks, self._columns.host_pages
         visited = np.flatnonzero(pages)
         order = visited[np.lexsort((hosts[visited], -ranks[visited]))[:count]]
         rows = zip(hosts[order].tolist(), ranks[order].tolist(), pages[order].tolist(), strict=True)
         return [BestHost(*row) for row in rows]
 
-    def _rows(self, fingerprints: U64) -> tuple[I64, Marks]:
-        urls = self._columns.urls
-        if not len(urls):
-            return np.zeros(len(fingerprints), np.int64), np.zeros(len(fingerprints), np.bool_)
-        rows = np.minimum(np.searchsorted(urls, fingerprints), len(urls) - 1)
-        return rows, urls[rows] == fingerprints
 
-
-def _picked(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:
+def _pick(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:
     if not len(column):
         return np.zeros(len(rows), column.dtype)
     return np.where(is_known, column[rows], column.dtype.type(0))
 
 
 def write_generation(
-    folder: Path, columns: Columns, counts: RankCounts, taken: Mapping[str, AgentRows], settings: RankSettings
+    folder: Path,
+    columns: GenerationColumns,
+    counts: RankCounts,
+    agent_rows: Mapping[str, AgentRows],
+    settings: RankSettings,
 ) -> None:
-    """The caller holds the folder. What is there of another generation is removed after the new one counts."""
+    """Write the next generation, then remove the one before. The caller has locked the folder."""
     with map_disk_errors(folder):
-        manifest = read_manifest(folder)
-        generation = 1 + (manifest["generation"] if manifest else 0)
+        former = read_manifest(folder)
+        generation = 1 + (former["generation"] if former else 0)
         place = folder / _name(generation)
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        files = {name: _written(place / f"{name}.npy", column) for name, column in columns._asdict().items()}
-        told = {
+        files = {name: _write_column(place / f"{name}.npy", column) for name, column in columns._asdict().items()}
+        manifest = {
             "format": FORMAT,
             "generation": generation,
-            "taken": taken,
+            "agent_rows": agent_rows,
             "counts": counts._asdict(),
             "settings": asdict(settings),
             "files": files,
         }
-        _write_manifest(folder, told)
-        remove_leftovers(folder, generation)
+        _write_manifest(folder, manifest)
+        _remove_leftovers(folder, generation)
 
 
-def remove_leftovers(folder: Path, generation: int | None) -> None:
-    """What a killed process left, and all generations but the given one."""
+def _remove_leftovers(folder: Path, generation: int) -> None:
+    """Remove what a killed process left, and all other generations."""
     remove_unfinished(folder)
     for path in folder.iterdir():
-        if _NAME.fullmatch(path.name) and (generation is None or path.name != _name(generation)):
+        if _NAME.fullmatch(path.name) and path.name != _name(generation):
             shutil.rmtree(path, ignore_errors=True)
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """None if there is none, or none that this version understands: ranks can be made again."""
+    """Read the manifest; None if there is none of this version, because ranks can be computed again."""
     path = folder / MANIFEST
     try:
         outer = json.loads(path.read_text())
@@ -194,24 +193,25 @@ def _name(generation: int) -> str:
     return f"generation-{generation:08d}"
 
 
-def _written(path: Path, column: NDArray[Any]) -> tuple[int, int]:
-    """The size and the sum of the file."""
+def _write_column(path: Path, column: NDArray[Any]) -> tuple[int, int]:
+    """Write a column; return the size and checksum of its file."""
     with atomic_file(path) as file:
         np.save(file, column, allow_pickle=False)
-    return path.stat().st_size, _sum(path)
+    return path.stat().st_size, _checksum(path)
 
 
-def _sum(path: Path) -> int:
+def _checksum(path: Path) -> int:
     with path.open("rb") as file:
         total = xxhash.xxh3_64()
-        while piece := file.read(1 << 20):
-            total.update(piece)
+        while chunk := file.read(1 << 20):
+            total.update(chunk)
     return total.intdigest()
 
 
-def _mapped(path: Path, size_bytes: int, total: int) -> NDArray[Any]:
-    if path.stat().st_size != size_bytes or _sum(path) != total:
-        raise DamagedError(f"{path} is not what was written; {_REMEDY}")
+def _open_column(path: Path, size_bytes: int, checksum: int) -> NDArray[Any]:
+    """Map a column into memory, after checking its file."""
+    if path.stat().st_size != size_bytes or _checksum(path) != checksum:
+        raise DamagedError(f"{path} was changed since it was written; {_REMEDY}")
     mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    # As a plain array it is the same memory, and each access costs less.
+    # A plain array over the same memory is faster to access than a memmap.
     return np.asarray(mapped)

@@ -1,8 +1,8 @@
-"""PageRank by power iteration: the share of time that someone who follows links at random spends on each node.
+"""PageRank by power iteration: the share of time that a random surfer spends on each node.
 
-1. From a node without links one goes on anywhere.
-2. The ranks are not negative, and their mean is 1.
-3. Where one begins changes how long it takes, and not what is found, within the tolerance.
+1. From a node without links the surfer goes to any node.
+2. Ranks are not negative, and their mean is 1.
+3. The start changes how many iterations are needed, and not the result, within the tolerance.
 """
 
 from typing import Any, NamedTuple
@@ -14,18 +14,18 @@ from scipy import sparse
 from tarrafa.rank.columns import F64
 
 DAMPING = 0.85
-# The ranks of two iterations differ by less than this share in total.
+# The iteration ends when the ranks change by less than this share in total.
 TOLERANCE = 1e-6
 ITERATIONS_MAX = 100
 
 
 class PageRankResult(NamedTuple):
-    ranks: F64  # of each node; their mean is 1
+    ranks: F64  # for each node; their mean is 1
     iterations: int
 
 
 def link_matrix(sources: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any], count: int) -> sparse.csr_array:
-    """A row for each target: its sources, each once, however often it links; together they weigh 1 at most."""
+    """Return a matrix with a row for each target. Links of one source to one target add up to a weight of at most 1."""
     places = (targets.astype(np.int32, copy=False), sources.astype(np.int32, copy=False))
     matrix = sparse.coo_array((weights, places), shape=(count, count)).tocsr()
     np.minimum(matrix.data, 1, out=matrix.data)
@@ -39,11 +39,11 @@ def pagerank(
     tolerance: float = TOLERANCE,
     iterations_max: int = ITERATIONS_MAX,
 ) -> PageRankResult:
-    """`matrix` has a row for each target and a column for each source; `start` are ranks of last time."""
+    """Rank the nodes of a link matrix; `start` are former ranks."""
     count = matrix.shape[0]
     if not count:
         return PageRankResult(np.empty(0), 0)
-    # Once for all: a matrix of another type than the ranks would be copied in each iteration.
+    # Converted once: a matrix of another type than the ranks would be converted in each iteration.
     matrix = matrix.astype(np.float64, copy=False)
     leaving = np.bincount(matrix.indices, matrix.data, count)
     is_dangling = leaving == 0
@@ -59,7 +59,7 @@ def pagerank(
 
 
 def _normalised(start: F64 | None, count: int) -> F64:
-    """Nodes that are new begin with the mean, which is 1."""
+    """Return the start as shares. New nodes start with the mean rank, which is 1."""
     if start is None:
         return np.full(count, 1 / count)
     filled: F64 = np.where(start > 0, start, 1.0)

@@ -1,38 +1,37 @@
-"""Which documents answer these words?
+"""Which documents match a query?
 
-In: rows of documents, as Arrow record batches in the order of writing; then questions. Out: an index for each agent,
-and results in order, with a piece of each text.
+In: rows of documents, as Arrow record batches in the order of writing; then queries. Out: an index for each agent, and
+results in order, each with a snippet.
 
 The life of a document here:
 
-1. `writer` takes its row. `fields` reads it, `words` splits its texts and gives each word its two forms; `index` says
-   which fields there are. A later row of the same URL replaces it, or removes it.
-2. A commit makes it found, in this process and in others.
+1. `index_writer` takes its row. `fields` reads it and says which fields the index has; `words` splits its texts and
+   makes two forms of each word. A later row of the same URL replaces the document or removes it. A page may name the
+   moment when it expires (`expiry`).
+2. A commit makes it visible, in this process and in others.
 
-The life of a question:
+The life of a query:
 
-1. `query` says what it means, whatever was typed. `terms` finds its words in the fields of the index; `compiling` turns
-   that into what tantivy is asked.
-2. `shard` asks one index, `search` all of them; the best thousand are candidates. In a large index `bounding` keeps the
-   work within bounds: `leading` says which words look for candidates, `sampling` which documents are looked at where
-   very many have all that is required. What was found for the last questions is remembered (`remembering`).
-3. `ranking` puts these in order by words, nearness, anchors and links, folds copies and spreads sites. `expansion` adds
-   words of the best results, and `semantic` raises what means the like, if that is asked for; `spelling` finds what
-   was meant by a word that nobody writes.
-4. `showing` makes results of one page of them; `snippets` finds a piece of the text and marks the words.
+1. `query` parses it; any text is valid. `terms` finds its words in the fields of the index, `pruning` decides how much
+   of a large index is scanned, and `compiler` turns that into queries for tantivy.
+2. `index_reader` searches one index, `search` all of them; the best thousand documents are candidates.
+3. `scores` orders these by words, proximity, anchors and links, folds copies and spreads sites. On request, `rewrites`
+   adds words that the best results share, and `semantic` raises results of similar meaning. `rewrites` also corrects
+   the spelling of words that no document has.
+4. `results` makes hits of one page of them, with `snippets` that mark the words.
 
-Not done here: reading the crawl's files (the collection does it), working out ranks (they come in by `RankSource`),
-showing results to people.
+Not done here: reading the crawl's files (the collection does it), computing ranks (they come in by `RankSource`),
+displaying results.
 """
 
-from tarrafa.search.answers import TOP_MAX, Hit, Results, SearchRequest
 from tarrafa.search.fields import COLUMNS
+from tarrafa.search.index_writer import AnchorSource, IndexWriter
 from tarrafa.search.query import Clause, ClauseKind, Filter, Query, Sign, parse
-from tarrafa.search.ranking import RankSource, RankValues
+from tarrafa.search.results import TOP_MAX, Hit, Results, SearchRequest
+from tarrafa.search.scores import RankSource, RankValues
 from tarrafa.search.search import Search
 from tarrafa.search.semantic import Passage, SemanticModel, has_semantic_model
 from tarrafa.search.snippets import Piece, mark_all
-from tarrafa.search.writer import AnchorSource, IndexWriter
 
 __all__ = [
     "COLUMNS",

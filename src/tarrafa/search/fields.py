@@ -1,107 +1,195 @@
-"""What a row of documents says, as the index takes it. Pure.
+"""The fields of the index: their schema, how a row of documents fills them, and what a result reads back.
 
-A row is read from columns, since one value at a time is slow: no dictionaries, and moments as whole seconds since the
-Unix epoch.
+    fingerprint   of the URL: a later visit replaces an earlier one by it, and ranks are looked up by it
+    signature     of the content: copies are folded by it
+    site          hash of the site: results are spread over sites by it
+    date          when the page was published, else modified, else fetched; seconds since the Unix epoch
+    facts         site:…, host:…, lang:…, type:…, for filters; expires:… (`expiry`) and slice:… (`pruning`)
+    words, stems  title, description and text, in both forms
+    title         folded, for title:…
+    titles, headings, anchors   stems
+    address       words of the URL, folded
+    stored        what a result shows
+
+Ranks are not stored: they change while documents do not. `words` splits every text beforehand, so the index itself only
+splits at spaces.
 """
 
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import tantivy
+from tantivy import Filter, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
-from tarrafa.search.index import KEPT_MARK
-from tarrafa.search.until import is_over, until_facts
-from tarrafa.search.words import lowered
+from tarrafa.errors import DamagedError
+from tarrafa.search.expiry import expiry_facts, is_expired
+from tarrafa.search.words import WORD_MAX_CHARS, lower_words
 from tarrafa.urls import fingerprint, host_name
 
+FORMAT = 4
+FINGERPRINT, SIGNATURE, SITE, DATE = "fingerprint", "signature", "site", "date"
+FACTS, STORED = "facts", "stored"
+WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (
+    *("words", "stems", "title", "titles", "headings", "anchors", "address"),
+)
+_SPACED = "spaced"
+_TANTIVY_META = "meta.json"  # tantivy replaces it with every commit
+
+# The columns of a row of documents that are read here.
 COLUMNS = (
     *("url", "host", "site", "fetched_at", "outcome", "media_type", "language", "title", "description"),
     *("headings", "text", "canonical", "published_at", "modified_at", "signature", "directives"),
 )
-TEXT_KEPT_CHARS = 10_000  # of a text, to show pieces of
 ADDED_OUTCOME = "fetched"
-LEFT_OUTCOMES = ("failed", "unchanged", "refused")
-_TITLE_WITHIN_CHARS = 500  # of a text that shows its title
-_REMEMBERED_HOSTS = 20_000  # whose pages mostly have the same facts
+IGNORED_OUTCOMES = ("failed", "unchanged", "refused")  # the page stays in the index as it was
+STORED_SEPARATOR = "\x1f"
+_STORED_TEXT_CHARS = 10_000  # of a text, for snippets
+_TITLE_WITHIN_CHARS = 500  # a text that shows its title does so within these first characters
+_CACHED_HOSTS = 20_000  # pages of a host mostly have the same facts
 
 Row = dict[str, Any]
 
 
-class Lowered(NamedTuple):
-    """The texts of a row whose words are indexed."""
+def make_schema() -> Schema:
+    builder = SchemaBuilder()
+    builder.add_unsigned_field(FINGERPRINT, indexed=True, fast=True)
+    builder.add_unsigned_field(SIGNATURE, indexed=True, fast=True)
+    builder.add_unsigned_field(SITE, fast=True)
+    builder.add_integer_field(DATE, fast=True)
+    builder.add_text_field(FACTS, tokenizer_name="raw", index_option="basic")
+    for name in (WORDS, STEMS, TITLE, ADDRESS):
+        builder.add_text_field(name, tokenizer_name=_SPACED)
+    for name in (TITLES, HEADINGS, ANCHORS):
+        builder.add_text_field(name, tokenizer_name=_SPACED, index_option="freq")
+    builder.add_bytes_field(STORED, stored=True)
+    return builder.build()
 
-    title: str
-    headings: str
-    anchors: str
-    shown: list[str]  # title, description and text, those that there are
 
-    def stemmed(self) -> list[str]:
-        """Those that are indexed as stems, the shown ones last."""
-        return [self.title, self.headings, self.anchors, *self.shown]
+def open_index(folder: Path) -> tantivy.Index:
+    """Open the index in a folder that exists; create it if there is none."""
+    try:
+        index = tantivy.Index(make_schema(), path=str(folder))
+    except (ValueError, OSError) as error:
+        raise DamagedError(f"{folder} cannot be opened: {error}; rebuild it with tarrafa index --rebuild") from error
+    spaced = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(WORD_MAX_CHARS + 1))
+    index.register_tokenizer(_SPACED, spaced.build())
+    return index
 
 
-def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
-    columns = [_plain(batch.column(name)).to_pylist() for name in COLUMNS]
+def has_index(folder: Path) -> bool:
+    return (folder / _TANTIVY_META).is_file()
+
+
+def index_stamp(folder: Path) -> tuple[int, int] | None:
+    """Return a value that changes with every commit; None if there is no index."""
+    try:
+        committed = (folder / _TANTIVY_META).stat()
+    except OSError:
+        return None
+    return committed.st_ino, committed.st_mtime_ns
+
+
+def read_rows(batch: pa.RecordBatch) -> Iterator[Row]:
+    """Read rows with `COLUMNS`, column by column; moments become whole seconds since the Unix epoch."""
+    columns = [_decode(batch.column(name)).to_pylist() for name in COLUMNS]
     return (dict(zip(COLUMNS, values, strict=True)) for values in zip(*columns, strict=True))
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _decode(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("s", column.type.tz), safe=False).cast(pa.int64())
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def is_shown(row: Row, now: float) -> bool:
-    is_fetched = row["outcome"] == ADDED_OUTCOME and "noindex" not in row["directives"]
-    return is_fetched and bool(row["title"] or row["text"]) and not is_over(row["directives"], now)
+def is_indexable(row: Row, now: float) -> bool:
+    """Return True if the page has content, may be indexed and has not expired."""
+    may_index = row["outcome"] == ADDED_OUTCOME and "noindex" not in row["directives"]
+    return may_index and bool(row["title"] or row["text"]) and not is_expired(row["directives"], now)
 
 
-def lowered_row(row: Row, anchors: str) -> Lowered:
-    title = lowered(row["title"])
-    shown = ["" if _begins_with_title(row) else title, lowered(row["description"]), lowered(row["text"])]
-    return Lowered(title, lowered(" ".join(row["headings"])), lowered(anchors), [text for text in shown if text])
+class LoweredTexts(NamedTuple):
+    """The texts of a row whose words are indexed, as `lower_words` returns them."""
+
+    title: str
+    headings: str
+    anchors: str
+    body: list[str]  # title, description and text, except empty ones
+
+    def in_order(self) -> list[str]:
+        """Return the texts that are indexed as stems, those of the body last."""
+        return [self.title, self.headings, self.anchors, *self.body]
+
+
+def lower_row(row: Row, anchors: str) -> LoweredTexts:
+    title = lower_words(row["title"])
+    body = ["" if _begins_with_title(row) else title, lower_words(row["description"]), lower_words(row["text"])]
+    headings = lower_words(" ".join(row["headings"]))
+    return LoweredTexts(title, headings, lower_words(anchors), [text for text in body if text])
 
 
 def _begins_with_title(row: Row) -> bool:
-    """Most pages show their title as the first heading; counted twice, it would outweigh what short pages say."""
+    """Return True if the text shows the title, which would otherwise count twice."""
     return bool(row["title"]) and row["title"] in row["text"][: _TITLE_WITHIN_CHARS + len(row["title"])]
 
 
-def dated(row: Row) -> int:
-    """When it was published, else changed, else fetched."""
+def date_of(row: Row) -> int:
     moments: tuple[int | None, ...] = (row["published_at"], row["modified_at"], row["fetched_at"])
     return next(moment for moment in moments if moment is not None)
 
 
-def facts(row: Row) -> list[str]:
+def facts_of(row: Row) -> list[str]:
     known = _host_facts(row["site"], row["host"], row["language"], row["media_type"])
-    return [*known, *until_facts(row["directives"])]
+    return [*known, *expiry_facts(row["directives"])]
 
 
-@lru_cache(_REMEMBERED_HOSTS)
+@lru_cache(_CACHED_HOSTS)
 def _host_facts(site: str, host: str, language: str, media_type: str) -> tuple[str, ...]:
     found = [f"site:{site}", f"host:{host}", f"host:{host_name(host)}", f"host:{host.partition('//')[2]}"]
     found += [f"lang:{language}", f"type:{media_type}", f"type:{media_type.rpartition('/')[2]}"]
     return tuple(dict.fromkeys(found))
 
 
-@lru_cache(_REMEMBERED_HOSTS)
-def site_key(site: str) -> int:
+@lru_cache(_CACHED_HOSTS)
+def site_hash(site: str) -> int:
     return fingerprint(site)
 
 
-def kept_of(row: Row) -> bytes:
-    """What a result shows; `shard.Kept` reads it. Composed, as words are, so that words are found in it."""
+class StoredDocument(NamedTuple):
+    """What a result shows. Times are in seconds since the Unix epoch."""
+
+    url: str
+    title: str
+    site: str
+    host: str
+    language: str
+    canonical: str
+    fetched_at: int
+    published_at: int | None
+    description: str
+    text: str
+
+
+def pack_stored(row: Row) -> bytes:
+    """Return the bytes of a `StoredDocument`. They are in NFC, as words are, so that words are found in them."""
     published_at = row["published_at"]
     values = (
         *(row["url"], row["title"], row["site"], row["host"], row["language"], row["canonical"]),
         *(str(row["fetched_at"]), "" if published_at is None else str(published_at), row["description"]),
     )
-    shown = KEPT_MARK.join(values)
-    if shown.count(KEPT_MARK) >= len(values):
-        # Only the text, which is last, may hold the mark that parts them.
-        shown = KEPT_MARK.join([value.replace(KEPT_MARK, " ") for value in values])
-    text = f"{shown}{KEPT_MARK}{row['text'][:TEXT_KEPT_CHARS]}"
-    return unicodedata.normalize("NFC", text).encode(errors="replace")
+    # Only the text, which is last, may contain the separator.
+    clean = [value.replace(STORED_SEPARATOR, " ") for value in values]
+    joined = STORED_SEPARATOR.join([*clean, row["text"][:_STORED_TEXT_CHARS]])
+    return unicodedata.normalize("NFC", joined).encode(errors="replace")
+
+
+def unpack_stored(stored: bytes) -> StoredDocument:
+    """Read what `pack_stored` made."""
+    values = stored.decode().split(STORED_SEPARATOR, len(StoredDocument._fields) - 1)
+    *names, fetched_at, published_at, description, text = values
+    url, title, site, host, language, canonical = names
+    published = int(published_at) if published_at else None
+    return StoredDocument(url, title, site, host, language, canonical, int(fetched_at), published, description, text)

@@ -1,30 +1,30 @@
-"""What a question means. Pure, and never raises: whatever is typed is a question.
+"""The query language. Pure; parsing never raises, because every text is a query.
 
     net fish          any of the words
-    +net +fish        all of them
+    +net +fish        all of the words
     net -fish         without that word
-    "fishing net"     the words in this order; "fishing net"~5 with up to five words between. Within a sentence quotes
-                      only stress: a phrase among five words or more is required if a plus stands before it
-    fish*             words that begin so
+    "fishing net"     the phrase; "fishing net"~5 allows up to five words between. In a sentence of five words or more
+                      quotes are only emphasis: there, a phrase is required only after a plus
+    fish*             words with that prefix
     title:net         in the title; url:net in the address
     site:example.org  also host: lang: type: before:2024-05 after:2023; a minus before one excludes
 
-An unclosed quote ends with the question. What is no operator is a word.
+An unclosed quote ends with the query. Whatever is not an operator is a word.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
-from tarrafa.search.words import split
+from tarrafa.search.words import split_words
 
 QUERY_MAX_CHARS = 1_000
 WORDS_LIMIT = 64
 SLOP_LIMIT = 100
-SENTENCE_WORDS = 5  # so many beside a phrase
-PREFIX_MIN_CHARS = 2  # shorter ones would match half of all words
+SENTENCE_WORDS = 5  # words beside a phrase that make the query a sentence
+PREFIX_MIN_CHARS = 2  # a shorter prefix would match too many words
 
 _TOKEN = re.compile(
     r"""(?P<sign>[+\-]?)
@@ -48,7 +48,7 @@ class ClauseKind(Enum):
 
 
 class Clause(NamedTuple):
-    """Words in lower case, with their accents. `field` is empty, `title` or `url`."""
+    """Words in lower case, with accents. `field` is empty, `title` or `url`."""
 
     kind: ClauseKind
     words: tuple[str, ...]
@@ -66,12 +66,14 @@ class Filter(NamedTuple):
 
 
 class Query(NamedTuple):
+    """A parsed query."""
+
     clauses: tuple[Clause, ...] = ()
     filters: tuple[Filter, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All whole words that are looked for, in the order of the question."""
+        """All whole words that are searched for, in the order of the query."""
         sought = (each for each in self.clauses if each.sign is not Sign.NOT and each.kind is not ClauseKind.PREFIX)
         return tuple(word for clause in sought for word in clause.words)
 
@@ -81,20 +83,21 @@ _FIELDS = frozenset({"title", "url"})
 
 
 def parse(text: str) -> Query:
+    """Parse a query; text beyond the limits is dropped."""
     clauses: list[Clause] = []
     filters: list[Filter] = []
     for match in _TOKEN.finditer(text[:QUERY_MAX_CHARS]):
         name = (match["name"] or "").lower()
         value = match["word"] or match["phrase"] or ""
-        if name in _FILTERS and (kept := make_filter(name, value, match["sign"] == "-")):
-            filters.append(kept)
+        if name in _FILTERS and (found := make_filter(name, value, match["sign"] == "-")):
+            filters.append(found)
         else:
-            clauses += _clauses(match, name)
-    return Query(_bounded(_relaxed(clauses)), tuple(filters[:WORDS_LIMIT]))
+            clauses += _make_clauses(match, name)
+    return Query(_limit(_resolve_phrases(clauses)), tuple(filters[:WORDS_LIMIT]))
 
 
 def make_filter(name: str, value: str, is_excluded: bool = False) -> Filter | None:
-    """None if the value says nothing: an empty one, or a date that is none."""
+    """Return the filter; None if the value is empty, or should be a date and is not."""
     value = value.strip().lower()
     if name in ("before", "after"):
         return Filter(name, value, is_excluded) if moment_of(value) is not None else None
@@ -103,7 +106,7 @@ def make_filter(name: str, value: str, is_excluded: bool = False) -> Filter | No
 
 
 def moment_of(text: str) -> int | None:
-    """The beginning of a year, a month or a day (`2024`, `2024-05`, `2024-05-17`), in seconds since the Unix epoch."""
+    """Return when a year, month or day (`2024`, `2024-05`, `2024-05-17`) begins, in seconds since the Unix epoch."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -113,27 +116,27 @@ def moment_of(text: str) -> int | None:
         return None
 
 
-def _clauses(match: re.Match[str], name: str) -> list[Clause]:
+def _make_clauses(match: re.Match[str], name: str) -> list[Clause]:
     sign = Sign(match["sign"])
     field = name if name in _FIELDS else ""
     if match["phrase"] is not None:
-        words = _split(_unnamed(name, field) + match["phrase"])
+        words = tuple(split_words(_plain_name(name, field) + match["phrase"]))
         slop = min(int(match["slop"] or 0), SLOP_LIMIT)
         return [Clause(ClauseKind.PHRASE, words, sign, field, slop)] if words else []
-    words = _split(_unnamed(name, field) + match["word"])
+    words = tuple(split_words(_plain_name(name, field) + match["word"]))
     if words and match["word"].endswith("*") and len(words[-1]) >= PREFIX_MIN_CHARS:
-        return [*_single(words[:-1], sign, field), Clause(ClauseKind.PREFIX, words[-1:], sign, field)]
-    return _single(words, sign, field)
+        return [*_make_words(words[:-1], sign, field), Clause(ClauseKind.PREFIX, words[-1:], sign, field)]
+    return _make_words(words, sign, field)
 
 
-def _relaxed(clauses: list[Clause]) -> list[Clause]:
-    """Phrases without a sign: in a sentence their words are like the others, elsewhere they must be there."""
+def _resolve_phrases(clauses: list[Clause]) -> list[Clause]:
+    """Require phrases that have no sign, or turn them into words if the query is a sentence."""
     loose_count = sum(clause.kind is ClauseKind.WORD and clause.sign is Sign.ANY for clause in clauses)
     found: list[Clause] = []
     for clause in clauses:
         if clause.kind is ClauseKind.PHRASE and clause.sign is Sign.ANY:
             if loose_count >= SENTENCE_WORDS:
-                found += _single(clause.words, Sign.ANY, clause.field)
+                found += _make_words(clause.words, Sign.ANY, clause.field)
             else:
                 found.append(clause._replace(sign=Sign.MUST))
         else:
@@ -141,25 +144,20 @@ def _relaxed(clauses: list[Clause]) -> list[Clause]:
     return found
 
 
-def _unnamed(name: str, field: str) -> str:
-    """What looked like a field and is none, such as the scheme of a URL, is a word."""
+def _plain_name(name: str, field: str) -> str:
+    """Return the name as a word if it is not a field, such as the scheme of a URL."""
     return f"{name} " if name and not field else ""
 
 
-def _single(words: Iterable[str], sign: Sign, field: str) -> list[Clause]:
-    """Several words in one, as in `e-mail`, must stand together if they are excluded."""
-    together = tuple(words)
-    if sign is Sign.NOT and len(together) > 1:
-        return [Clause(ClauseKind.PHRASE, together, sign, field)]
-    return [Clause(ClauseKind.WORD, (word,), sign, field) for word in together]
+def _make_words(words: Sequence[str], sign: Sign, field: str) -> list[Clause]:
+    """Return a clause for each word. Excluded words that were typed as one, such as `e-mail`, are a phrase."""
+    if sign is Sign.NOT and len(words) > 1:
+        return [Clause(ClauseKind.PHRASE, tuple(words), sign, field)]
+    return [Clause(ClauseKind.WORD, (word,), sign, field) for word in words]
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(split(text))
-
-
-def _bounded(clauses: list[Clause]) -> tuple[Clause, ...]:
-    """The same word twice is one; beyond the limit, words are left out."""
+def _limit(clauses: list[Clause]) -> tuple[Clause, ...]:
+    """Drop repeated clauses, and those beyond the limit of words."""
     kept: list[Clause] = []
     count = 0
     for clause in dict.fromkeys(clauses):

@@ -1,8 +1,8 @@
-"""A crawl's documents, searched as one, whatever number of agents indexed them.
+"""Search over all documents of a crawl, whatever number of agents indexed them.
 
-The way of a question: `parse`; candidates of every index, merged by score; nearness and anchors of the best; the order;
-copies folded, sites spread; one page of it with pieces of text. Only the documents of that page are read from disk, so
-the hundredth page takes as long as the first.
+The steps of a search: parse the query; find candidates in every index and merge them by score; score the best by
+proximity and anchors; order them; fold copies and spread sites; make one page of hits with snippets. Only the documents
+of that page are read from disk, so the hundredth page takes as long as the first.
 """
 
 import time
@@ -15,12 +15,21 @@ import numpy as np
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import InputError
-from tarrafa.search.answers import Hit, Results, SearchRequest
-from tarrafa.search.compiling import Question
-from tarrafa.search.expansion import DOCUMENTS_LIMIT, WORDS_LIMIT, expansion, inverse_frequency
-from tarrafa.search.index import has_index
+from tarrafa.lru import LruCache
+from tarrafa.search.fields import StoredDocument, has_index
+from tarrafa.search.index_reader import IndexMatches, IndexReader, IndexSnapshot
+from tarrafa.search.pruning import QueryPlan
 from tarrafa.search.query import Filter, Query, make_filter, parse
-from tarrafa.search.ranking import (
+from tarrafa.search.results import Hit, Results, SearchRequest, make_hit
+from tarrafa.search.rewrites import (
+    EXPANSION_DOCUMENTS,
+    EXPANSION_WORDS,
+    complete,
+    correct,
+    expansion,
+    inverse_frequency,
+)
+from tarrafa.search.scores import (
     ANCHORS_LIMIT,
     CANDIDATES_LIMIT,
     F64,
@@ -33,32 +42,33 @@ from tarrafa.search.ranking import (
     fold_copies,
     join,
     score,
-    spread,
+    spread_sites,
 )
-from tarrafa.search.remembering import Remembered
-from tarrafa.search.semantic import MEANING_LIMIT, Passage, SemanticModel, raised, sought_words, word_vectors
-from tarrafa.search.shard import Found, Kept, Opened, Shard
-from tarrafa.search.showing import Marker, make_hit
-from tarrafa.search.spelling import WORD_MIN_CHARS, best_spelling
-from tarrafa.search.words import Language, split, telling
+from tarrafa.search.semantic import (
+    MEANING_LIMIT,
+    Passage,
+    SemanticModel,
+    raise_scores,
+    searched_words,
+    word_vectors,
+)
+from tarrafa.search.snippets import Highlighter
+from tarrafa.search.words import WordAnalyzer, drop_stop_words, split_words
 
 _INDEXES = "agents/*/index"
-_COPIES_LIMIT = 20  # that a result lists
-_FLOOD_COPIES = 20  # so many copies among the candidates leave no room for others
+_COPIES_LIMIT = 20  # that a hit lists
+_FLOOD_COPIES = 20  # a content with more copies among the candidates crowds others out
 _ROUNDS_LIMIT = 3
-_WANTED_STEP = 100  # pages of so many results are worked out together
-_ORDERS_LIMIT = 64  # questions that are remembered, at a quarter of a megabyte each
-_LIKE_TERMS = 2_000  # that a word may have meant
-_PREFIX_MAX_CHARS = 200
-_SUGGESTIONS_MAX = 20
+_ORDER_STEP = 100  # results that are ordered together; their pages share a cache entry
+_CACHED_ORDERS = 64  # at a quarter of a megabyte each
 
 
-class _Ordered(NamedTuple):
-    """All results of a question, in order. `groups` are places in `order`, which holds places of candidates."""
+class _Order(NamedTuple):
+    """All results of a query in order. `groups` are places in `order`, which has places of candidates."""
 
-    shards: list[Shard]
-    question: Question
-    found: list[Found]
+    snapshots: list[IndexSnapshot]
+    plan: QueryPlan
+    matches: list[IndexMatches]
     candidates: Candidates
     scores: Scores
     order: I64
@@ -66,238 +76,218 @@ class _Ordered(NamedTuple):
     matches_count: int
     suggestion: str | None
 
-    def is_enough(self, results_count: int) -> bool:
-        """Whether there is no need to look at more: all was looked at, or a sample that has them."""
-        return len(self.groups) >= results_count or not any(each.question.sample for each in self.found)
+    def has(self, results_count: int) -> bool:
+        """Return True if there are so many results, or if no more can be found."""
+        return len(self.groups) >= results_count or not any(each.plan.sample for each in self.matches)
+
+    def stored(self, place: int) -> StoredDocument:
+        return _stored(self.snapshots, self.matches, self.candidates, place)
 
 
 class Search:
-    """Asked by any number of threads. What was committed after it was opened is seen after `refresh`."""
+    """Used by any number of threads. Call `refresh` to see what was committed after it was opened."""
 
     def __init__(
         self,
         folder: Path,
         ranks: RankSource | None,
-        meaning: Callable[[], SemanticModel] = word_vectors,
+        model: Callable[[], SemanticModel] = word_vectors,
         clock: Clock | None = None,
     ) -> None:
         self._folder = folder
         self._clock = clock or SystemClock()
         self._ranks = ranks
-        self._meaning = meaning
-        self._language = Language()
-        self._opened: dict[Path, Opened] = {}
-        self._shards: list[Shard] = []
-        self._orders: Remembered[tuple[SearchRequest, bool], _Ordered] = Remembered(_ORDERS_LIMIT)  # of these shards
+        self._model = model
+        self._words = WordAnalyzer()
+        self._readers: dict[Path, IndexReader] = {}
+        self._snapshots: list[IndexSnapshot] = []
+        # Orders of the current snapshots. Filled by _cached_order, replaced by refresh.
+        self._orders: LruCache[tuple[SearchRequest, bool], _Order] = LruCache(_CACHED_ORDERS)
         self.refresh()
 
     @classmethod
     def open(cls, folder: Path, ranks: RankSource | None = None) -> "Search":
-        """`folder` is that of the crawl."""
+        """Open the indexes in the folder of a crawl."""
         return cls(folder, ranks)
 
     def refresh(self) -> None:
-        """See what other processes have committed, and indexes of agents that are new."""
+        """See what other processes have committed, and the indexes of new agents."""
         paths = [path for path in sorted(self._folder.glob(_INDEXES)) if has_index(path)]
         if not paths:
             raise InputError(f"nothing is indexed in {self._folder} yet; do it with tarrafa index --dir DIR")
         for number, path in enumerate(paths):
-            if path not in self._opened:
-                self._opened[path] = Opened(path, self._language, number)
-        shards = [self._opened[path].shard() for path in paths]
-        if shards != self._shards:
-            self._shards, self._orders = shards, Remembered(_ORDERS_LIMIT)
+            if path not in self._readers:
+                self._readers[path] = IndexReader(path, self._words, number)
+        snapshots = [self._readers[path].snapshot() for path in paths]
+        if snapshots != self._snapshots:
+            self._snapshots, self._orders = snapshots, LruCache(_CACHED_ORDERS)
 
     @property
     def documents_count(self) -> int:
-        return sum(shard.documents_count for shard in self._shards)
+        return sum(snapshot.documents_count for snapshot in self._snapshots)
 
     def search(self, request: SearchRequest) -> Results:
+        """Return one page of results."""
         started = time.perf_counter()
-        ordered = self._ordered(request)
-        if ordered is None:
+        order = self._order(request)
+        if order is None:
             return Results((), 0, time.perf_counter() - started, request.page)
-        hits = self._page(ordered, request)
+        hits = self._page(order, request)
         return Results(
             hits=hits,
-            count=max(ordered.matches_count, len(hits)),
+            count=max(order.matches_count, len(hits)),
             seconds=time.perf_counter() - started,
             page=request.page,
-            suggestion=ordered.suggestion,
-            filters=ordered.question.query.filters,
-            is_estimated=any(each.is_estimated for each in ordered.found[: len(ordered.shards)]),
+            suggestion=order.suggestion,
+            filters=order.plan.query.filters,
+            is_estimated=any(each.is_estimated for each in order.matches[: len(order.snapshots)]),
         )
 
-    def _ordered(self, request: SearchRequest) -> _Ordered | None:
-        """Where a sample of the documents holds fewer results than are asked for, all are looked at."""
-        ordered = self._remembered(request, is_thorough=False)
-        if ordered is None or ordered.is_enough(request.page * request.top):
-            return ordered
-        return self._remembered(request, is_thorough=True)
+    def suggest(self, prefix: str, limit: int) -> list[str]:
+        """Return completions of a query that is being typed."""
+        return complete(prefix, limit, self._snapshots, self._words)
 
-    def _remembered(self, request: SearchRequest, is_thorough: bool) -> _Ordered | None:
-        """Remembered without its page. What changes with time is worked out each time."""
-        orders, wanted = self._orders, -(-request.page * request.top // _WANTED_STEP) * _WANTED_STEP
-        key = replace(request, top=_WANTED_STEP, page=wanted // _WANTED_STEP, explain=False), is_thorough
-        is_lasting = not request.fresh and not any(shard.has_ends for shard in self._shards)
+    def _order(self, request: SearchRequest) -> _Order | None:
+        """Order the results; scan all documents if a sample has fewer results than requested."""
+        order = self._cached_order(request, is_exhaustive=False)
+        if order is None or order.has(request.page * request.top):
+            return order
+        return self._cached_order(request, is_exhaustive=True)
+
+    def _cached_order(self, request: SearchRequest, is_exhaustive: bool) -> _Order | None:
+        """Return the order from the cache, which holds it unless it changes with time."""
+        orders, wanted = self._orders, -(-request.page * request.top // _ORDER_STEP) * _ORDER_STEP
+        key = replace(request, top=_ORDER_STEP, page=wanted // _ORDER_STEP, explain=False), is_exhaustive
+        is_lasting = not request.fresh and not any(snapshot.has_expiring for snapshot in self._snapshots)
         known = orders.get(key) if is_lasting else None
         if known is not None:
             return known
-        ordered = self._put_in_order(request, wanted, is_thorough)
-        if ordered is not None and is_lasting:
-            orders.put(key, ordered)
-        return ordered
+        order = self._make_order(request, wanted, is_exhaustive)
+        if order is not None and is_lasting:
+            orders.put(key, order)
+        return order
 
-    def _put_in_order(self, request: SearchRequest, wanted: int, is_thorough: bool) -> _Ordered | None:
-        shards = self._shards
-        question = self._question(request)._replace(is_thorough=is_thorough)
-        if not question.query.clauses and not question.query.filters:
+    def _make_order(self, request: SearchRequest, wanted: int, is_exhaustive: bool) -> _Order | None:
+        snapshots = self._snapshots
+        plan = self._plan(request)._replace(is_exhaustive=is_exhaustive)
+        if not plan.query.clauses and not plan.query.filters:
             return None
         if request.expand:
-            question = self._expanded(shards, question)
-        found, candidates = self._candidates(shards, question, wanted)
-        near, anchors = self._beside(shards, found, question, candidates)
+            plan = self._expand(snapshots, plan)
+        matches, candidates = _find_candidates(snapshots, plan, wanted)
+        near, anchors = _proximity(snapshots, matches, candidates), self._anchor_shares(plan, candidates)
         ranks = self._ranks.of(candidates.fingerprint) if self._ranks else None
-        scores = score(candidates, near, anchors, ranks, question.now if request.fresh else None)
+        scores = score(candidates, near, anchors, ranks, plan.now if request.fresh else None)
         if request.semantic:
-            words = sought_words(request.text, question.query.words)
-            scores = self._by_meaning(shards, found, candidates, scores, words)
-        order = np.lexsort((candidates.fingerprint, -scores.total)).astype(np.int64)
-        groups = spread(fold_copies(candidates.signature[order]), candidates.site[order], request.per_site)
-        count = sum(each.matches_count for each in found[: len(shards)])
-        suggestion = self._suggestion(shards, request.text, question.query)
-        return _Ordered(shards, question, found, candidates, scores, order, groups, count, suggestion)
+            words = searched_words(request.text, plan.query.words)
+            scores = self._raise_by_meaning(snapshots, matches, candidates, scores, words)
+        order = _best_first(candidates, scores)
+        groups = spread_sites(fold_copies(candidates.signature[order]), candidates.site[order], request.per_site)
+        count = sum(each.matches_count for each in matches[: len(snapshots)])
+        suggestion = correct(request.text, plan.query, snapshots, self._words)
+        return _Order(snapshots, plan, matches, candidates, scores, order, groups, count, suggestion)
 
-    def _question(self, request: SearchRequest) -> Question:
+    def _plan(self, request: SearchRequest) -> QueryPlan:
         query = parse(request.text)
         asked = {"site": request.site, "lang": request.language, "after": request.after, "before": request.before}
-        more = [made for name, value in asked.items() if value and (made := _asked(name, value))]
+        more = [_request_filter(name, value) for name, value in asked.items() if value]
         query = Query(query.clauses, tuple(dict.fromkeys((*query.filters, *more))))
         languages = [each.value for each in query.filters if each.name == "lang" and not each.is_excluded]
-        return Question(query, languages[0] if languages else None, self._clock.now())
+        return QueryPlan(query, languages[0] if languages else None, self._clock.now())
 
-    def _candidates(self, shards: list[Shard], question: Question, wanted: int) -> tuple[list[Found], Candidates]:
-        """Where copies of few pages fill all places, those are left out and the others asked for again."""
-        found: list[Found] = []
-        excluded: list[int] = []
-        for _ in range(_ROUNDS_LIMIT):
-            answers = [shard.candidates(question, excluded) for shard in shards]
-            numbered = [_renumbered(each, len(found) + place) for place, each in enumerate(answers)]
-            found += numbered
-            joined = join([each.candidates for each in found])
-            signatures, counts = np.unique(joined.signature, return_counts=True)
-            flood = [int(value) for value in signatures[(counts > _FLOOD_COPIES) & (signatures > 0)]]
-            is_full = any(len(each.addresses) >= CANDIDATES_LIMIT for each in answers)
-            if not is_full or len(signatures) >= wanted or set(flood) <= set(excluded):
-                break
-            found = [each._replace(candidates=_thinned(each.candidates)) for each in found]
-            excluded = sorted({*excluded, *flood})
-        return found, join([each.candidates for each in found])
-
-    def _beside(
-        self, shards: list[Shard], found: list[Found], question: Question, candidates: Candidates
-    ) -> tuple[F64, F64]:
-        """Nearness and anchors, for the best."""
-        near, anchors = np.zeros(len(candidates.words)), np.zeros(len(candidates.words))
-        best = candidates.index[:NEAR_LIMIT] % len(shards)
-        for number, shard in enumerate(shards):
-            places = np.flatnonzero(best == number)
-            near[places] = shard.beside(found[number].question, candidates.fingerprint[places])
-        if self._ranks is not None and question.query.words:
-            folded = self._language.folded
-            words = frozenset(folded[word] for word in telling([*question.query.words]))
+    def _anchor_shares(self, plan: QueryPlan, candidates: Candidates) -> F64:
+        """Return how well anchors match the query, for the best candidates; 0 for others."""
+        shares = np.zeros(len(candidates.words))
+        if self._ranks is not None and plan.query.words:
+            folded = self._words.folded
+            words = frozenset(folded[word] for word in drop_stop_words([*plan.query.words]))
             for place, texts in enumerate(self._ranks.anchors(candidates.fingerprint[:ANCHORS_LIMIT])):
-                known = [(frozenset(folded[word] for word in split(text)), votes) for text, votes in texts]
-                anchors[place] = anchor_share(known, words)
-        return near, anchors
+                known = [(frozenset(folded[word] for word in split_words(text)), votes) for text, votes in texts]
+                shares[place] = anchor_share(known, words)
+        return shares
 
-    def _by_meaning(
-        self, shards: list[Shard], found: list[Found], candidates: Candidates, scores: Scores, words: list[str]
+    def _raise_by_meaning(
+        self,
+        snapshots: list[IndexSnapshot],
+        matches: list[IndexMatches],
+        candidates: Candidates,
+        scores: Scores,
+        words: list[str],
     ) -> Scores:
-        """The best are read to see how near they come to what is meant."""
-        best = np.lexsort((candidates.fingerprint, -scores.total))[:MEANING_LIMIT].astype(np.int64)
-        kept = [_kept(shards, found, candidates, int(place)) for place in best]
-        passages = [Passage(f"{each.title} {each.description}", each.text) for each in kept]
-        return raised(scores, best, self._meaning().likeness(words, passages))
+        """Read the best candidates, and raise those that are similar to the query."""
+        best = _best_first(candidates, scores)[:MEANING_LIMIT]
+        documents = [_stored(snapshots, matches, candidates, place) for place in best.tolist()]
+        passages = [Passage(f"{each.title} {each.description}", each.text) for each in documents]
+        return raise_scores(scores, best, self._model().similarity(words, passages))
 
-    def _page(self, ordered: _Ordered, request: SearchRequest) -> tuple[Hit, ...]:
+    def _page(self, order: _Order, request: SearchRequest) -> tuple[Hit, ...]:
         start = (request.page - 1) * request.top
-        marker = Marker(self._language, ordered.question)
+        highlighter = Highlighter(self._words, [*order.plan.query.words], order.plan.language)
         hits: list[Hit] = []
-        for group in ordered.groups[start : start + request.top]:
-            places = ordered.order[group[: 1 + _COPIES_LIMIT]].tolist()
-            kept = [_kept(ordered.shards, ordered.found, ordered.candidates, place) for place in places]
-            hits.append(make_hit(kept, marker, ordered.scores, places[0], request.explain))
+        for group in order.groups[start : start + request.top]:
+            places = order.order[group[: 1 + _COPIES_LIMIT]].tolist()
+            copies = [order.stored(place) for place in places]
+            hits.append(make_hit(copies, highlighter, order.scores, places[0], request.explain))
         return tuple(hits)
 
-    def _expanded(self, shards: list[Shard], question: Question) -> Question:
-        """The question with words that its best results have in common."""
-        found = [shard.candidates(question, []) for shard in shards]
-        best = join([_renumbered(each, place).candidates for place, each in enumerate(found)])
-        leaders = [group[0] for group in fold_copies(best.signature)][:DOCUMENTS_LIMIT]
-        kept = [_kept(shards, found, best, place) for place in leaders]
-        stems = [self._stems(each) for each in kept]
-        known = {stem for word in question.query.words for stem in self._language.variants(word, None)}
-        count = sum(shard.documents_count for shard in shards)
+    def _expand(self, snapshots: list[IndexSnapshot], plan: QueryPlan) -> QueryPlan:
+        """Add the stems that the best results share."""
+        matches = [snapshot.candidates(plan, []) for snapshot in snapshots]
+        best = join([_renumber(each, place).candidates for place, each in enumerate(matches)])
+        leaders = [group[0] for group in fold_copies(best.signature)][:EXPANSION_DOCUMENTS]
+        stems = [self._stems(_stored(snapshots, matches, best, place)) for place in leaders]
+        known = {stem for word in plan.query.words for stem in self._words.variants(word, None)}
+        total = sum(snapshot.documents_count for snapshot in snapshots)
 
         def rarity(stem: str) -> float:
-            return inverse_frequency(sum(shard.documents_with(stem) for shard in shards), count)
+            return inverse_frequency(sum(snapshot.documents_with(stem) for snapshot in snapshots), total)
 
-        return question._replace(extra=expansion(stems, known, rarity))
+        return plan._replace(extra=expansion(stems, known, rarity))
 
-    def _stems(self, kept: Kept) -> list[str]:
-        words = split(f"{kept.title} {kept.description} {kept.text}")[:WORDS_LIMIT]
-        forms = self._language.stems(kept.language)
-        return [form for word in words if (form := forms[word])]
-
-    def suggest(self, prefix: str, limit: int) -> list[str]:
-        """Questions that begin so, from words of titles."""
-        words = split(prefix[:_PREFIX_MAX_CHARS])
-        if not words or prefix[-1:].isspace():
-            return []
-        folds = [self._language.folded[word] for word in words]
-        if not all(folds):
-            return []
-        counts: dict[str, int] = {}
-        for shard in self._shards:
-            for word, count in shard.title_words(folds[-1], folds[:-1], min(limit, _SUGGESTIONS_MAX)):
-                counts[word] = counts.get(word, 0) + count
-        best = sorted(counts, key=lambda word: (-counts[word], word))[: min(limit, _SUGGESTIONS_MAX)]
-        return [" ".join([*words[:-1], word]) for word in best]
-
-    def _suggestion(self, shards: list[Shard], text: str, query: Query) -> str | None:
-        better = text
-        for word in query.words:
-            fold = self._language.folded[word]
-            if len(fold) < WORD_MIN_CHARS or fold.isdigit() or any(shard.has(fold) for shard in shards):
-                continue
-            stems = self._language.variants(word, None)
-            if any(shard.documents_with(stem) for shard in shards for stem in stems):
-                continue
-            starts = [(shard, start) for shard in shards for start in _starts(fold)]
-            known = [each for shard, start in starts for each in shard.words_like(start, _LIKE_TERMS)]
-            spelling = best_spelling(fold, known)
-            better = _replaced(better, word, spelling) if spelling else better
-        return better if better != text else None
+    def _stems(self, document: StoredDocument) -> list[str]:
+        words = split_words(f"{document.title} {document.description} {document.text}")[:EXPANSION_WORDS]
+        stems = self._words.stems(document.language)
+        return [stem for word in words if (stem := stems[word])]
 
 
-def _asked(name: str, value: str) -> Filter:
+def _request_filter(name: str, value: str) -> Filter:
     made = make_filter(name, value)
     if made is None:
         raise InputError(f"{name} takes a year, a month or a day such as 2024-05-17, not {value[:40]!a}")
     return made
 
 
-def _renumbered(found: Found, number: int) -> Found:
-    """`number` says which of several answers; its rest by the number of indexes says which index."""
-    candidates = found.candidates
-    index = np.full(len(candidates.words), number, np.int64)
-    parts = (candidates.place, candidates.fingerprint, candidates.signature, candidates.site, candidates.dated)
-    return found._replace(candidates=Candidates(candidates.words, index, *parts))
+def _find_candidates(
+    snapshots: list[IndexSnapshot], plan: QueryPlan, wanted: int
+) -> tuple[list[IndexMatches], Candidates]:
+    """Return the matches of all indexes, and the best candidates of all.
+
+    Where copies of a few pages crowd out the others, the search is repeated without them.
+    """
+    matches: list[IndexMatches] = []
+    excluded: list[int] = []
+    for _ in range(_ROUNDS_LIMIT):
+        found = [snapshot.candidates(plan, excluded) for snapshot in snapshots]
+        matches += [_renumber(each, len(matches) + place) for place, each in enumerate(found)]
+        joined = join([each.candidates for each in matches])
+        signatures, counts = np.unique(joined.signature, return_counts=True)
+        flood = [int(value) for value in signatures[(counts > _FLOOD_COPIES) & (signatures > 0)]]
+        is_full = any(len(each.addresses) >= CANDIDATES_LIMIT for each in found)
+        if not is_full or len(signatures) >= wanted or set(flood) <= set(excluded):
+            break
+        matches = [each._replace(candidates=_drop_copies(each.candidates)) for each in matches]
+        excluded = sorted({*excluded, *flood})
+    return matches, join([each.candidates for each in matches])
 
 
-def _thinned(candidates: Candidates) -> Candidates:
-    """At most so many copies of one content as a result lists."""
+def _renumber(matches: IndexMatches, number: int) -> IndexMatches:
+    """Number the matches; the remainder of `number` by the count of indexes is the index."""
+    index = np.full(len(matches.candidates.words), number, np.int64)
+    return matches._replace(candidates=replace(matches.candidates, index=index))
+
+
+def _drop_copies(candidates: Candidates) -> Candidates:
+    """Keep as many copies of a content as a hit lists."""
     seen: dict[int, int] = {}
     kept: list[int] = []
     for place, signature in enumerate(candidates.signature.tolist()):
@@ -307,17 +297,23 @@ def _thinned(candidates: Candidates) -> Candidates:
     return candidates.take(np.array(kept, np.int64))
 
 
-def _kept(shards: list[Shard], found: list[Found], candidates: Candidates, place: int) -> Kept:
+def _proximity(snapshots: list[IndexSnapshot], matches: list[IndexMatches], candidates: Candidates) -> F64:
+    """Return what proximity and deferred words add to the scores of the best candidates; 0 for others."""
+    near = np.zeros(len(candidates.words))
+    best = candidates.index[:NEAR_LIMIT] % len(snapshots)
+    for number, snapshot in enumerate(snapshots):
+        places = np.flatnonzero(best == number)
+        near[places] = snapshot.proximity(matches[number].plan, candidates.fingerprint[places])
+    return near
+
+
+def _best_first(candidates: Candidates, scores: Scores) -> I64:
+    """Return the places of candidates by score; of equals, by fingerprint, so that the order is always the same."""
+    return np.lexsort((candidates.fingerprint, -scores.total)).astype(np.int64)
+
+
+def _stored(
+    snapshots: list[IndexSnapshot], matches: list[IndexMatches], candidates: Candidates, place: int
+) -> StoredDocument:
     number = int(candidates.index[place])
-    return shards[number % len(shards)].kept(found[number].addresses[int(candidates.place[place])])
-
-
-def _starts(fold: str) -> list[str]:
-    """Beginnings under which the right spelling may stand: the first letters, or those swapped."""
-    return list(dict.fromkeys([fold[:2], fold[1] + fold[0], fold[0] + fold[2]]))
-
-
-def _replaced(text: str, word: str, better: str) -> str:
-    low = text.lower()
-    start = low.find(word)
-    return f"{text[:start]}{better}{text[start + len(word) :]}" if start >= 0 and len(low) == len(text) else text
+    return snapshots[number % len(snapshots)].stored(matches[number].addresses[int(candidates.place[place])])

@@ -1,42 +1,40 @@
 """What does a reader see?
 
-In: requests of browsers and programs, over HTTP, for one crawl's folder. Out: pages of HTML, and the same as JSON. The
-way of a request:
+In: HTTP requests of browsers and programs, for the folder of one crawl. Out: HTML pages, and the same as JSON. The path
+of a request:
 
-1. `guard` asks `rates` whether this client may ask now, and puts the headers on every answer that keep browsers safe.
-2. `application` finds what is asked for. `asking` reads the parameters and refuses what is out of bounds.
-3. `searching` holds the collection as it is now, and renews it while the crawl goes on. `processes` has several of them
-   in processes of their own, which run `answering`, and replaces those that end; `messages` go between, `pausing` says
-   how soon one is replaced; `pool` keeps a slow question from stalling those behind it.
-   `facts` and `rows` find what is known of one URL in documents, links and archive, by catalogues that are kept up
-   beside; `stored` makes its kept copy harmless.
-4. `showing` fills the templates, into which `wording` has put the words of `languages`; `api` and `openapi` are for
-   programs.
+1. `server` accepts the connection. `middleware` adds security headers to every response and limits the rate of each
+   client.
+2. `application` routes the request to its endpoint. `params` reads the parameters and refuses what is out of bounds.
+3. A search runs in one of the worker processes of `workers`, each of which has a `live_search`: the index, reloaded
+   while the crawl goes on. A queue that is full refuses at once, and a slow search does not block the ones behind it.
+   Facts about a page come from `facts`, which asks the `lookups` of documents, links and archive; `stored_copy` makes
+   the stored page harmless.
+4. `page_templates` renders HTML, with the translations of `i18n`; `api` makes JSON and describes it as OpenAPI.
 
-Everything that is shown was written by strangers: templates escape all of it, no page of ours runs a script that is not
-ours, and what is wrong here is told to the operator's log, never to the reader.
+Everything shown was written by strangers: templates escape all of it, pages run no scripts but our own, and details of
+an error go to the log, never to the response.
 
-Not done here: indexing, ranking, deciding the order of results, encryption (a proxy in front does it), knowing who
-asks.
+Not done here: indexing, ranking, the order of results, TLS (a proxy in front does it), authentication.
 """
 
-from tarrafa.serve.application import Site, make_application
-from tarrafa.serve.facts import Reader
-from tarrafa.serve.processes import Processes, usual_count
-from tarrafa.serve.rates import Rate
-from tarrafa.serve.searching import Answering, Collection, Searching
-from tarrafa.serve.server import Server, listen
+from tarrafa.serve.application import SearchPage, make_application
+from tarrafa.serve.facts import FactsReader
+from tarrafa.serve.live_search import LiveSearch, SearchBackend, SearchEngine
+from tarrafa.serve.middleware import RateLimit
+from tarrafa.serve.server import SearchServer, listen
+from tarrafa.serve.workers import SearchWorkers, workers_count
 
 __all__ = [
-    "Answering",
-    "Collection",
-    "Processes",
-    "Rate",
-    "Reader",
-    "Searching",
-    "Server",
-    "Site",
+    "FactsReader",
+    "LiveSearch",
+    "RateLimit",
+    "SearchBackend",
+    "SearchEngine",
+    "SearchPage",
+    "SearchServer",
+    "SearchWorkers",
     "listen",
     "make_application",
-    "usual_count",
+    "workers_count",
 ]

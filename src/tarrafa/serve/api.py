@@ -1,14 +1,17 @@
-"""The answers for programs: the same facts as on the pages, as plain values."""
+"""The JSON API: its responses, and the OpenAPI description of them. Responses have the same facts as the HTML pages."""
 
 from typing import Any
 
-from tarrafa.search import Hit, Results
-from tarrafa.serve.facts import Facts, Visit
-from tarrafa.serve.showing import iso
+from tarrafa import __version__
+from tarrafa.search import TOP_MAX, Hit, Results
+from tarrafa.serve.facts import Facts, PastVisit
+from tarrafa.serve.page_templates import iso
+from tarrafa.serve.params import FILTER_MAX_CHARS, PAGE_HITS, QUERY_MAX_CHARS, RESULTS_LIMIT
+from tarrafa.urls import URL_MAX_CHARS
 
 
-def results_told(results: Results | None, query: str) -> dict[str, Any]:
-    """A collection in which nothing is indexed has no results."""
+def results_json(results: Results | None, query: str) -> dict[str, Any]:
+    """Return the response of /api/search; `results` is None if nothing is indexed yet."""
     if results is None:
         return {
             "query": query, "count": 0, "is_estimated": False, "seconds": 0.0, "page": 1, "suggestion": None,
@@ -22,12 +25,12 @@ def results_told(results: Results | None, query: str) -> dict[str, Any]:
         "page": results.page,
         "suggestion": results.suggestion,
         "filters": [each._asdict() for each in results.filters],
-        "hits": [_hit_told(hit) for hit in results.hits],
+        "hits": [_hit_json(hit) for hit in results.hits],
         "is_indexed": True,
     }
 
 
-def _hit_told(hit: Hit) -> dict[str, Any]:
+def _hit_json(hit: Hit) -> dict[str, Any]:
     return {
         "url": hit.url,
         "title": hit.title,
@@ -44,8 +47,8 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
     }
 
 
-def facts_told(facts: Facts, hit: Hit | None, position: int | None) -> dict[str, Any]:
-    standing = facts.standing
+def facts_json(facts: Facts, hit: Hit | None, position: int | None) -> dict[str, Any]:
+    rank = facts.link_rank
     return {
         "url": facts.url,
         "title": facts.title,
@@ -56,7 +59,7 @@ def facts_told(facts: Facts, hit: Hit | None, position: int | None) -> dict[str,
         "directives": list(facts.directives),
         "published_at": None if facts.published_at is None else iso(facts.published_at),
         "modified_at": None if facts.modified_at is None else iso(facts.modified_at),
-        "visits": [_visit_told(visit) for visit in facts.visits],
+        "visits": [_visit_json(visit) for visit in facts.visits],
         "links_out": [link._asdict() for link in facts.links_out],
         "links_out_count": facts.links_out_count,
         "links_in": [{"url": link.url, "text": link.text, "fetched_at": iso(link.at)} for link in facts.links_in],
@@ -65,16 +68,16 @@ def facts_told(facts: Facts, hit: Hit | None, position: int | None) -> dict[str,
         "copies": facts.copies,
         "status_line": facts.status_line,
         "headers": [list(pair) for pair in facts.headers],
-        "rank": standing.rank if standing else None,
-        "host_rank": standing.host_rank if standing else None,
-        "anchors": [{"text": text, "hosts": count} for text, count in standing.anchors] if standing else [],
+        "rank": rank.rank if rank else None,
+        "host_rank": rank.host_rank if rank else None,
+        "anchors": [{"text": text, "hosts": count} for text, count in rank.anchors] if rank else [],
         "may_copy": facts.may_copy,
         "position": position,
         "explanation": hit.explanation if hit else None,
     }
 
 
-def _visit_told(visit: Visit) -> dict[str, Any]:
+def _visit_json(visit: PastVisit) -> dict[str, Any]:
     return {
         "fetched_at": iso(visit.at),
         "outcome": visit.outcome,
@@ -82,3 +85,163 @@ def _visit_told(visit: Visit) -> dict[str, Any]:
         "size_bytes": visit.size_bytes,
         "is_changed": visit.is_changed,
     }
+
+
+_DATE = r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$"
+
+
+def _parameter(name: str, text: str, schema: dict[str, Any], is_required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": is_required, "description": text, "schema": schema}
+
+
+def _switch(name: str, text: str) -> dict[str, Any]:
+    return _parameter(name, text, {"type": "string", "enum": ["0", "1", "true", "false"], "default": "0"})
+
+
+def _number(name: str, text: str, default: int, least: int, most: int) -> dict[str, Any]:
+    return _parameter(name, text, {"type": "integer", "minimum": least, "maximum": most, "default": default})
+
+
+def _words(name: str, text: str, limit: int, is_required: bool = False) -> dict[str, Any]:
+    return _parameter(name, text, {"type": "string", "maxLength": limit}, is_required)
+
+
+_QUERY = _words("q", 'the query: words, +required, -excluded, "a phrase", site:, title: and so on', QUERY_MAX_CHARS)
+
+_SEARCH_PARAMETERS = [
+    _QUERY,
+    _number("page", f"page of results; paging reaches the best {RESULTS_LIMIT}", 1, 1, RESULTS_LIMIT),
+    _number("top", "results per page", PAGE_HITS, 1, TOP_MAX),
+    _number("per_site", "results of one site before results of other sites; 0 for no limit", 1, 0, TOP_MAX),
+    _words("site", "only pages of this site", FILTER_MAX_CHARS),
+    _words("language", "only pages in this language, by its code", FILTER_MAX_CHARS),
+    _parameter("after", "only pages since this year, month or day", {"type": "string", "pattern": _DATE}),
+    _parameter("before", "only pages before this year, month or day", {"type": "string", "pattern": _DATE}),
+    _switch("fresh", "prefer recent pages"),
+    _switch("expand", "add words that the best results have in common"),
+    _switch("semantic", "prefer results of similar meaning; an error if the extra tarrafa[semantic] is not installed"),
+    _switch("explain", "return the parts of each score"),
+]
+
+_URL = _words("url", "the URL of the page", URL_MAX_CHARS, is_required=True)
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER: dict[str, Any] = {"type": "number"}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_FLAG: dict[str, Any] = {"type": "boolean"}
+_TIME: dict[str, Any] = {"type": "string", "format": "date-time"}
+_TIME_OR_NONE: dict[str, Any] = {"type": ["string", "null"], "format": "date-time"}
+_PARTS: dict[str, Any] = {"type": ["object", "null"], "additionalProperties": {"type": "number"}}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+SCHEMAS: dict[str, Any] = {
+    "Hit": _object(
+        url=_TEXT,
+        title=_TEXT,
+        snippet=_list(_object(text=_TEXT, is_marked=_FLAG)),
+        site=_TEXT,
+        host=_TEXT,
+        language=_TEXT,
+        fetched_at=_TIME,
+        published_at=_TIME_OR_NONE,
+        score=_NUMBER,
+        rank={**_NUMBER, "description": "importance by links; the mean is 1, and 0 means unknown"},
+        copies=_list(_TEXT),
+        explanation=_PARTS,
+    ),
+    "Results": _object(
+        query=_TEXT,
+        count={**_COUNT, "description": "matching documents, duplicates included"},
+        is_estimated={**_FLAG, "description": "the count is an estimate: not all documents were scored"},
+        seconds=_NUMBER,
+        page=_COUNT,
+        suggestion={"type": ["string", "null"], "description": "the query with its spelling corrected"},
+        filters=_list(_object(name=_TEXT, value=_TEXT, is_excluded=_FLAG)),
+        hits=_list({"$ref": "#/components/schemas/Hit"}),
+        is_indexed={**_FLAG, "description": "false if nothing is indexed yet"},
+    ),
+    "Facts": _object(
+        url=_TEXT,
+        title=_TEXT,
+        description=_TEXT,
+        media_type=_TEXT,
+        language=_TEXT,
+        canonical=_TEXT,
+        directives=_list(_TEXT),
+        published_at=_TIME_OR_NONE,
+        modified_at=_TIME_OR_NONE,
+        visits=_list(
+            _object(
+                fetched_at=_TIME,
+                outcome=_TEXT,
+                status=_COUNT,
+                size_bytes=_COUNT,
+                is_changed={"type": ["boolean", "null"]},
+            )
+        ),
+        links_out=_list(_object(url=_TEXT, text=_TEXT, kind=_TEXT, rel=_TEXT)),
+        links_out_count=_COUNT,
+        links_in=_list(_object(url=_TEXT, text=_TEXT, fetched_at=_TIME)),
+        links_in_count=_COUNT,
+        is_links_in_bounded={**_FLAG, "description": "more pages link to it than were counted"},
+        copies=_list(_TEXT),
+        status_line=_TEXT,
+        headers=_list({"type": "array", "items": _TEXT, "minItems": 2, "maxItems": 2}),
+        rank={"type": ["number", "null"]},
+        host_rank={"type": ["number", "null"]},
+        anchors=_list(_object(text=_TEXT, hosts=_COUNT)),
+        may_copy={**_FLAG, "description": "false if the author forbids copies (noarchive)"},
+        position={"type": ["integer", "null"], "description": "position among the results of q, if q is given"},
+        explanation=_PARTS,
+    ),
+    "Suggestions": _object(query=_TEXT, suggestions=_list(_TEXT)),
+    "Error": _object(error=_object(status=_COUNT, message=_TEXT)),
+}
+
+
+def _response(text: str, schema: str) -> dict[str, Any]:
+    return {
+        "description": text,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
+    }
+
+
+def _route(summary: str, schema: str, parameters: list[dict[str, Any]], may_be_unknown: bool = False) -> dict[str, Any]:
+    responses = {
+        "200": _response("success", schema),
+        "400": _response("a parameter is unknown or out of bounds", "Error"),
+        "429": _response("too many requests; the Retry-After header says how long to wait", "Error"),
+        "503": _response("the server is busy; try again later", "Error"),
+    }
+    if may_be_unknown:
+        responses["404"] = _response("the page was never visited", "Error")
+    return {"get": {"summary": summary, "parameters": parameters, "responses": dict(sorted(responses.items()))}}
+
+
+OPENAPI: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "Tarrafa",
+        "version": __version__.partition("+")[0],
+        "description": "Search a collection of pages, and look up what is known of each.",
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    },
+    "paths": {
+        "/api/search": _route("Search", "Results", _SEARCH_PARAMETERS),
+        "/api/facts": _route(
+            "Look up a page",
+            "Facts",
+            [_URL, _words("q", "explain the position of the page for this query", QUERY_MAX_CHARS)],
+            may_be_unknown=True,
+        ),
+        "/api/suggest": _route("Complete a query", "Suggestions", [_QUERY]),
+    },
+    "components": {"schemas": SCHEMAS},
+}

@@ -1,25 +1,33 @@
-"""Which address shows what. Every answer is made here, from what the other modules find."""
+"""The routes of the search page and their endpoints."""
 
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request as Asked
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Scope
+from starlette.middleware import Middleware
+from starlette.requests import Request as HttpRequest
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from tarrafa.clock import Clock
 from tarrafa.errors import InputError
 from tarrafa.search import Hit, Results, SearchRequest
-from tarrafa.serve.api import facts_told, results_told
-from tarrafa.serve.asking import (
+from tarrafa.serve.api import OPENAPI, facts_json, results_json
+from tarrafa.serve.facts import Facts, FactsReader
+from tarrafa.serve.i18n import Translator, choose_language
+from tarrafa.serve.live_search import SearchBackend
+from tarrafa.serve.middleware import ErrorLog, RateLimit, RateLimiter, SecurityHeaders
+from tarrafa.serve.page_templates import PageTemplates, base_url, page_numbers
+from tarrafa.serve.params import (
     EXPLAINED_LIMIT,
     PAGE_HITS,
     RESULTS_LIMIT,
@@ -28,77 +36,79 @@ from tarrafa.serve.asking import (
     api_request,
     explained_request,
     has_phrase,
-    only_known,
     query_of,
+    require_known,
     search_request,
     url_of,
 )
-from tarrafa.serve.facts import Facts, Reader
-from tarrafa.serve.guard import Guard
-from tarrafa.serve.languages import Words, choose
-from tarrafa.serve.openapi import DESCRIPTION
-from tarrafa.serve.pool import Pool
-from tarrafa.serve.rates import USUAL_RATE, Buckets, Rate
-from tarrafa.serve.searching import Answering
-from tarrafa.serve.showing import ASSETS, Pages, base_of, page_numbers
-from tarrafa.serve.stored import POLICY, Copy, Shown
+from tarrafa.serve.stored_copy import POLICY, CopyKind, StoredCopy
+from tarrafa.serve.workers import ThreadPool
 
-_COSTS = {"/facts": 5.0, "/api/facts": 5.0, "/copy": 2.0, "/copy/content": 2.0}
+_COSTS = {"/facts": 5.0, "/api/facts": 5.0, "/copy": 2.0, "/copy/content": 2.0}  # in tokens of the rate limit
 _FREE = ("/assets/", "/opensearch.xml", "/openapi.json", "/robots.txt", "/favicon.ico")
+_ASSETS = Path(__file__).parent / "assets"
+_CACHED = {"cache-control": "public, max-age=86400"}
 _PRIVATE = {"cache-control": "private, max-age=10", "vary": "accept-language"}
 
-Answer = Callable[[Asked], Awaitable[Response]]
+Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """What a search page is made of."""
+class SearchPage:
+    """What the search page is made of."""
 
-    collection: Answering
-    reader: Reader
+    backend: SearchBackend
+    reader: FactsReader
     clock: Clock
-    language: str = "en"  # for those whose browser asks for none that is spoken here
-    rate: Rate = USUAL_RATE
-    searches_count: int = 4  # that run at a time
+    language: str = "en"  # for browsers that accept none of the languages of the page
+    rate_limit: RateLimit = field(default_factory=RateLimit)
+    searches_count: int = 4  # concurrent searches
 
 
-def make_application(site: Site) -> ASGIApp:
-    desk = _Desk(site)
+def make_application(page: SearchPage) -> ASGIApp:
+    endpoints = _Endpoints(page)
+    limiter = Middleware(RateLimiter, limit=page.rate_limit, clock=page.clock, cost=_cost)
     application = Starlette(
-        routes=[Route(path, answer, methods=["GET"]) for path, answer in desk.answers().items()],
+        # A mount's middleware runs inside the exception handlers, so they answer what the limiter refuses.
+        routes=[Mount("", routes=endpoints.routes(), middleware=[limiter])],
         exception_handlers={
-            RefusedError: desk.refuse,
-            InputError: desk.misunderstand,
-            HTTPException: desk.miss,
-            Exception: desk.fail,
+            HTTPException: endpoints.refuse,
+            InputError: endpoints.refuse_input,
+            Exception: endpoints.fail,
         },
-        lifespan=desk.life,
+        lifespan=endpoints.lifespan,
     )
-    return Guard(application, Buckets(site.rate), site.clock, _cost, desk.late)
+    return SecurityHeaders(ErrorLog(application))
 
 
 def _cost(path: str) -> float:
     return 0.0 if path.startswith(_FREE) else _COSTS.get(path, 1.0)
 
 
-class _Desk:
-    """Answers. Lives as long as the application."""
+class _Assets(StaticFiles):
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        """Let browsers cache assets for long: pages request them with a version that changes with their content."""
+        response = super().file_response(*arguments, **options)
+        response.headers.update(_CACHED)
+        return response
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._pages = Pages()
-        # Phrases may be slow, so one place is kept free of them; reading facts keeps nobody from searching.
-        self._searching = Pool("searching", workers=site.searches_count, waiting_limit=60)
-        self._phrases = Pool("phrases", workers=max(1, site.searches_count - 1), waiting_limit=30)
-        self._reading = Pool("reading", workers=2, waiting_limit=30)
 
-    def answers(self) -> dict[str, Answer]:
-        return {
+class _Endpoints:
+    def __init__(self, page: SearchPage) -> None:
+        self._page = page
+        self._templates = PageTemplates()
+        # Phrase searches may be slow, so they leave one worker to the others. Reading facts does not delay searches.
+        self._searches = ThreadPool("search", threads=page.searches_count, queue_limit=60)
+        self._phrases = ThreadPool("phrases", threads=max(1, page.searches_count - 1), queue_limit=30)
+        self._lookups = ThreadPool("lookups", threads=2, queue_limit=30)
+
+    def routes(self) -> list[BaseRoute]:
+        endpoints: dict[str, Endpoint] = {
             "/": self.home,
             "/search": self.results,
             "/facts": self.facts,
             "/copy": self.copy,
-            "/copy/content": self.content,
+            "/copy/content": self.copy_content,
             "/suggest": self.suggest,
             "/api/search": self.api_search,
             "/api/facts": self.api_facts,
@@ -106,112 +116,127 @@ class _Desk:
             "/openapi.json": self.openapi,
             "/opensearch.xml": self.opensearch,
             "/robots.txt": self.robots,
-            "/favicon.ico": self.icon,
-            "/assets/{name}": self.asset,
+            "/favicon.ico": self.favicon,
         }
+        assets = Mount("/assets", _Assets(directory=_ASSETS))
+        return [*(Route(path, endpoint, methods=["GET"]) for path, endpoint in endpoints.items()), assets]
 
     @contextlib.asynccontextmanager
-    async def life(self, _: Starlette) -> AsyncIterator[None]:
-        self._site.collection.begin()
-        with self._site.reader.kept_up():
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self._page.backend.start()
+        with self._page.reader.updating():
             yield
-        for pool in (self._searching, self._phrases, self._reading):
+        for pool in (self._searches, self._phrases, self._lookups):
             pool.close()
-        self._site.collection.close()
+        self._page.backend.close()
 
-    # Pages.
+    # HTML pages.
 
-    async def home(self, asked: Asked) -> Response:
-        count = await self._searching.run(lambda: self._site.collection.documents_count)
-        return self._page(asked, "home.html", {"count": count})
+    async def home(self, http: HttpRequest) -> Response:
+        count = await self._searches.run(lambda: self._page.backend.documents_count)
+        return self._html(http, "home.html", {"count": count})
 
-    async def results(self, asked: Asked) -> Response:
-        request = search_request(asked.query_params)
+    async def results(self, http: HttpRequest) -> Response:
+        request = search_request(http.query_params)
         if not request.text and not request.site:
-            return await self.home(asked)
+            return await self.home(http)
         results = await self._search(request)
         if results is None:
-            return self._page(asked, "home.html", {"count": 0, "query": request.text})
+            return self._html(http, "home.html", {"count": 0, "query": request.text})
         reachable = min(results.count, RESULTS_LIMIT)
-        return self._page(
-            asked,
+        return self._html(
+            http,
             "results.html",
             {
                 "query": request.text,
-                "asked": request,
+                "request": request,
                 "results": results,
                 "numbers": page_numbers(request.page, -(-reachable // PAGE_HITS)),
                 "has_next": len(results.hits) == PAGE_HITS and request.page * PAGE_HITS < reachable,
             },
         )
 
-    async def _search(self, request: SearchRequest) -> Results | None:
-        pool = self._phrases if has_phrase(request) else self._searching
-        return await pool.run(partial(self._site.collection.search, request))
-
-    async def facts(self, asked: Asked) -> Response:
-        url, query = url_of(asked.query_params), query_of(asked.query_params)
+    async def facts(self, http: HttpRequest) -> Response:
+        url, query = url_of(http.query_params), query_of(http.query_params)
         found, hit, position = await self._facts(url, query)
         if found is None:
-            return self._unknown(asked)
-        given = {"facts": found, "hit": hit, "position": position, "query": query, "limit": EXPLAINED_LIMIT}
-        return self._page(asked, "facts.html", given)
+            return self._unknown(http)
+        values = {"facts": found, "hit": hit, "position": position, "query": query, "limit": EXPLAINED_LIMIT}
+        return self._html(http, "facts.html", values)
 
-    async def copy(self, asked: Asked) -> Response:
-        copy = await self._copy(asked)
+    async def copy(self, http: HttpRequest) -> Response:
+        copy = await self._copy(http)
         if copy is None:
-            return self._unknown(asked)
-        status = HTTPStatus.OK if copy.html else _missing(copy)
-        return self._page(asked, "copy.html", {"copy": copy, "query": query_of(asked.query_params)}, status)
+            return self._unknown(http)
+        return self._html(http, "copy.html", {"copy": copy, "query": query_of(http.query_params)}, _copy_status(copy))
 
-    async def content(self, asked: Asked) -> Response:
-        """The kept page alone, for the frame. It has a policy of its own, also when it is opened without the frame."""
-        copy = await self._copy(asked)
+    async def copy_content(self, http: HttpRequest) -> Response:
+        """Return the stored page for the frame, with its own policy, which also holds outside of the frame."""
+        copy = await self._copy(http)
         if copy is None or not copy.html:
-            return PlainTextResponse("", HTTPStatus.NOT_FOUND if copy is None else _missing(copy))
-        # What a page holds may be half of a character, which is no text.
+            return PlainTextResponse("", _copy_status(copy) if copy else HTTPStatus.NOT_FOUND)
+        # A page may hold lone surrogates, which cannot be encoded.
         body = copy.html.encode("utf-8", "replace")
         return Response(body, headers={**_PRIVATE, "content-security-policy": POLICY}, media_type="text/html")
 
-    async def _copy(self, asked: Asked) -> Copy | None:
-        return await self._reading.run(partial(self._site.reader.copy, url_of(asked.query_params)))
+    def _unknown(self, http: HttpRequest) -> Response:
+        return self._message(http, HTTPStatus.NOT_FOUND, "unknown_title", "unknown_text")
 
-    def _unknown(self, asked: Asked) -> Response:
-        return self._message(asked, HTTPStatus.NOT_FOUND, "unknown_title", "unknown_text")
+    # For programs and browsers.
 
-    # For programs.
-
-    async def suggest(self, asked: Asked) -> Response:
-        """In the form that browsers want for their own search box."""
-        query = query_of(asked.query_params)
+    async def suggest(self, http: HttpRequest) -> Response:
+        """Return suggestions in the format of browsers' search boxes."""
+        query = query_of(http.query_params)
         return _json([query, await self._suggestions(query)], media_type="application/x-suggestions+json")
 
-    async def api_search(self, asked: Asked) -> Response:
-        request = api_request(asked.query_params)
+    async def api_search(self, http: HttpRequest) -> Response:
+        request = api_request(http.query_params)
         results = await self._search(request)
-        return _json(results_told(results, request.text))
+        return _json(results_json(results, request.text))
 
-    async def api_facts(self, asked: Asked) -> Response:
-        only_known("/api/facts", asked.query_params)
-        found, hit, position = await self._facts(url_of(asked.query_params), query_of(asked.query_params))
+    async def api_facts(self, http: HttpRequest) -> Response:
+        require_known("/api/facts", http.query_params)
+        found, hit, position = await self._facts(url_of(http.query_params), query_of(http.query_params))
         if found is None:
             raise RefusedError("unknown_title", HTTPStatus.NOT_FOUND)
-        return _json(facts_told(found, hit, position))
+        return _json(facts_json(found, hit, position))
 
-    async def api_suggest(self, asked: Asked) -> Response:
-        only_known("/api/suggest", asked.query_params)
-        query = query_of(asked.query_params)
+    async def api_suggest(self, http: HttpRequest) -> Response:
+        require_known("/api/suggest", http.query_params)
+        query = query_of(http.query_params)
         return _json({"query": query, "suggestions": await self._suggestions(query)})
+
+    async def openapi(self, _: HttpRequest) -> Response:
+        return _json(OPENAPI)
+
+    async def opensearch(self, http: HttpRequest) -> Response:
+        text = self._templates.render("opensearch.xml", self._translator(http), {"base": base_url(http.scope)})
+        return Response(text, media_type="application/opensearchdescription+xml")
+
+    async def robots(self, _: HttpRequest) -> Response:
+        """Keep crawlers, ours included, away from pages of results."""
+        return PlainTextResponse(
+            "User-agent: *\nDisallow: /search\nDisallow: /facts\nDisallow: /copy\nDisallow: /api/\n"
+        )
+
+    async def favicon(self, _: HttpRequest) -> Response:
+        return FileResponse(_ASSETS / "icon.svg", headers=_CACHED)
+
+    # Work in thread pools.
+
+    async def _search(self, request: SearchRequest) -> Results | None:
+        pool = self._phrases if has_phrase(request) else self._searches
+        return await pool.run(partial(self._page.backend.search, request))
 
     async def _suggestions(self, query: str) -> list[str]:
         if not query:
             return []
-        return await self._searching.run(partial(self._site.collection.suggest, query, SUGGESTIONS_LIMIT))
+        return await self._searches.run(partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT))
 
     async def _facts(self, url: str, query: str) -> tuple[Facts | None, Hit | None, int | None]:
-        """And where the page stands among the results of a query, if there is one."""
-        site = self._site
-        found = await self._reading.run(lambda: site.reader.facts(url, site.collection.ranks))
+        """Return the facts, and if there is a query the hit of the page and its position among the results."""
+        page = self._page
+        found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks))
         if found is None or not query:
             return found, None, None
         results = await self._search(explained_request(query))
@@ -220,87 +245,60 @@ class _Desk:
                 return found, hit, position
         return found, None, None
 
-    async def openapi(self, _: Asked) -> Response:
-        return _json(DESCRIPTION)
+    async def _copy(self, http: HttpRequest) -> StoredCopy | None:
+        return await self._lookups.run(partial(self._page.reader.copy, url_of(http.query_params)))
 
-    async def opensearch(self, asked: Asked) -> Response:
-        words = self._words(asked)
-        text = self._pages.render("opensearch.xml", words, {"base": base_of(asked.scope)})
-        return Response(text, media_type="application/opensearchdescription+xml")
+    # Errors.
 
-    async def robots(self, _: Asked) -> Response:
-        """Pages of results are nothing to collect, by us or by others."""
-        return PlainTextResponse(
-            "User-agent: *\nDisallow: /search\nDisallow: /facts\nDisallow: /copy\nDisallow: /api/\n"
-        )
-
-    async def icon(self, _: Asked) -> Response:
-        return self._asset("icon.svg")
-
-    async def asset(self, asked: Asked) -> Response:
-        return self._asset(asked.path_params["name"])
-
-    def _asset(self, name: str) -> Response:
-        if name not in ASSETS:
-            raise HTTPException(HTTPStatus.NOT_FOUND)
-        # Pages name assets with a mark that changes with them, so they can be kept for long.
-        headers = {"cache-control": "public, max-age=86400"}
-        return Response(self._pages.assets[name], headers=headers, media_type=ASSETS[name])
-
-    # When there is no answer.
-
-    async def refuse(self, asked: Asked, error: Exception) -> Response:
-        assert isinstance(error, RefusedError)
-        return self._message(asked, error.status, f"error_{error.status}", error.key, **error.values)
-
-    async def misunderstand(self, asked: Asked, _: Exception) -> Response:
-        return self._message(asked, HTTPStatus.BAD_REQUEST, "error_400", "refused_input")
-
-    async def miss(self, asked: Asked, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.NOT_FOUND
-        status = HTTPStatus.METHOD_NOT_ALLOWED if status == HTTPStatus.METHOD_NOT_ALLOWED else HTTPStatus.NOT_FOUND
-        return self._message(asked, status, f"error_{status.value}", f"error_{status.value}_text")
-
-    async def fail(self, asked: Asked, _: Exception) -> Response:
-        """The reader learns that it is our fault. What it is, the guard writes to the log."""
-        return self._message(asked, HTTPStatus.INTERNAL_SERVER_ERROR, "error_500", "error_500_text")
-
-    def late(self, scope: Scope, seconds: int) -> Response:
-        response = self._message(
-            Asked(scope), HTTPStatus.TOO_MANY_REQUESTS, "error_429", "error_429_text", seconds=seconds
-        )
-        response.headers["retry-after"] = str(seconds)
+    async def refuse(self, http: HttpRequest, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        status = error.status_code
+        if isinstance(error, RefusedError):
+            response = self._message(http, status, f"error_{status}", error.key, **error.values)
+        else:
+            status = status if status == HTTPStatus.METHOD_NOT_ALLOWED else HTTPStatus.NOT_FOUND
+            response = self._message(http, status, f"error_{int(status)}", f"error_{int(status)}_text")
+        response.headers.update(error.headers or {})
         return response
 
-    def _message(self, asked: Asked, status: int, title: str, text: str, **values: object) -> Response:
-        words = self._words(asked)
-        path = asked.scope["path"]
-        if path.startswith("/api/") or path == "/suggest":
-            return _json({"error": {"status": int(status), "message": words.say(text, **values)}}, int(status))
-        shown = {"title": words.say(title), "text": words.say(text, **values)}
-        return self._page(asked, "message.html", shown, int(status))
+    async def refuse_input(self, http: HttpRequest, _: Exception) -> Response:
+        return self._message(http, HTTPStatus.BAD_REQUEST, "error_400", "refused_input")
 
-    def _page(self, asked: Asked, template: str, values: dict[str, Any], status: int = HTTPStatus.OK) -> Response:
-        words = self._words(asked)
-        wanted = asked.query_params.get("lang", "")
-        given = {"query": "", **values, "lang": wanted if wanted == words.code else ""}
-        other = {**dict(asked.query_params), "lang": "pt" if words.code == "en" else "en"}
-        given |= {"other_language": other, "path": asked.scope["path"]}
-        text = self._pages.render(template, words, given)
+    async def fail(self, http: HttpRequest, _: Exception) -> Response:
+        """Return a page without details; the middleware logs them."""
+        return self._message(http, HTTPStatus.INTERNAL_SERVER_ERROR, "error_500", "error_500_text")
+
+    # Responses.
+
+    def _message(self, http: HttpRequest, status: int, title: str, text: str, **values: object) -> Response:
+        translate = self._translator(http).translate
+        path = http.scope["path"]
+        if path.startswith("/api/") or path == "/suggest":
+            return _json({"error": {"status": int(status), "message": translate(text, **values)}}, int(status))
+        return self._html(
+            http, "message.html", {"title": translate(title), "text": translate(text, **values)}, int(status)
+        )
+
+    def _html(self, http: HttpRequest, template: str, values: dict[str, Any], status: int = HTTPStatus.OK) -> Response:
+        translator = self._translator(http)
+        requested = http.query_params.get("lang", "")
+        other = {**dict(http.query_params), "lang": "pt" if translator.code == "en" else "en"}
+        shared = {"other_language": other, "path": http.scope["path"]}
+        lang = requested if requested == translator.code else ""
+        text = self._templates.render(template, translator, {"query": "", **values, **shared, "lang": lang})
         return HTMLResponse(text.encode("utf-8", "replace"), int(status), headers=_PRIVATE)
 
-    def _words(self, asked: Asked) -> Words:
-        accepted = asked.headers.get("accept-language", "")
-        return Words(choose(asked.query_params.get("lang", ""), accepted, self._site.language))
+    def _translator(self, http: HttpRequest) -> Translator:
+        accept_language = http.headers.get("accept-language", "")
+        return Translator(choose_language(http.query_params.get("lang", ""), accept_language, self._page.language))
 
 
 def _json(value: object, status: int = HTTPStatus.OK, media_type: str = "application/json") -> Response:
-    """In ASCII: what a page holds may be half of a character, which no other form of JSON can say."""
+    """Return JSON in ASCII: texts of pages may hold lone surrogates, which cannot be encoded in UTF-8."""
     text = json.dumps(value, separators=(",", ":"))
     return Response(text, int(status), headers=_PRIVATE, media_type=media_type)
 
 
-def _missing(copy: Copy) -> int:
-    if copy.shown is Shown.FORBIDDEN:
-        return HTTPStatus.FORBIDDEN
-    return HTTPStatus.NOT_FOUND if copy.shown is Shown.ABSENT else HTTPStatus.OK
+def _copy_status(copy: StoredCopy) -> int:
+    statuses = {CopyKind.FORBIDDEN: HTTPStatus.FORBIDDEN, CopyKind.ABSENT: HTTPStatus.NOT_FOUND}
+    return statuses.get(copy.kind, HTTPStatus.OK)

@@ -1,4 +1,4 @@
-"""What is known of one URL: visits, links, copies, header, rank. Read from the crawl's files as they are now."""
+"""What is known of one URL: visits, links, duplicates, HTTP header, rank. Read from the files of the crawl."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,26 +13,35 @@ import numpy as np
 
 from tarrafa.errors import TarrafaError
 from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.catalogue import Incoming, VisitRow
+from tarrafa.keep.catalogue import IncomingLink, VisitRow
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
 from tarrafa.records import Headers
-from tarrafa.serve.rows import Agent, Agents, Linked, Visits, links_of, newest_of, urls_with, visits_of
-from tarrafa.serve.stored import Copy, Shown, copy_of
+from tarrafa.serve.lookups import (
+    AgentFolder,
+    AgentFolders,
+    UrlLinks,
+    UrlVisits,
+    links_of,
+    newest_of,
+    urls_with,
+    visits_of,
+)
+from tarrafa.serve.stored_copy import CopyKind, StoredCopy, make_copy
 from tarrafa.urls import fingerprint
 
 LINKS_SHOWN = 100
 ANCHORS_SHOWN = 20
 COPIES_SHOWN = 20
 NOARCHIVE = "noarchive"
-KEEP_UP_SECONDS = 10.0  # between two looks for new segments
+CATALOGUE_SECONDS = 10.0  # between two updates of the catalogues
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """`is_changed` compares the content with that of the visit before; None where there is nothing to compare."""
+class PastVisit:
+    """`is_changed` compares the content with that of the previous visit; None if there is nothing to compare with."""
 
     at: float  # seconds since the Unix epoch
     outcome: str
@@ -56,14 +65,14 @@ class LinkIn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What links say; the mean rank is 1."""
+class LinkRank:
+    """What links say of a page; the mean rank is 1."""
 
     rank: float
     host_rank: float
     links_in: int
     links_outside: int
-    anchors: Sequence[tuple[str, int]]  # what they say, and how many hosts say so
+    anchors: Sequence[tuple[str, int]]  # anchor texts, and how many hosts use each
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,81 +86,81 @@ class Facts:
     directives: tuple[str, ...]
     published_at: float | None
     modified_at: float | None
-    visits: list[Visit]  # newest first
+    visits: list[PastVisit]  # newest first
     links_out: list[LinkOut]
     links_out_count: int
     links_in: list[LinkIn]
     links_in_count: int
-    is_links_in_bounded: bool  # there are more than were counted
+    is_links_in_bounded: bool  # more pages link to it than were counted
     copies: list[str]
     status_line: str
     headers: Headers
-    standing: Standing | None = field(default=None)
+    link_rank: LinkRank | None = field(default=None)
 
     @property
     def may_copy(self) -> bool:
         return NOARCHIVE not in self.directives
 
 
-class Reader:
-    """Reads the folder of a crawl, of all its agents. Used by any number of threads."""
+class FactsReader:
+    """Reads the folders of all agents of a crawl. Thread-safe."""
 
     def __init__(self, root: Path, copy_limit_bytes: int = 2_000_000) -> None:
-        self._agents = Agents(root)
+        self._agents = AgentFolders(root)
         self._copy_limit_bytes = copy_limit_bytes
 
     def facts(self, url: str, ranks: Ranks | None) -> Facts | None:
-        """None if the URL was never visited."""
-        found = self._agents.now()
-        owner, visits = _visited(found, url)
+        """Return None if the URL was never visited."""
+        agents = self._agents.current()
+        owner, visits = _visited(agents, url)
         if owner is None or visits is None:
             return None
-        shown, page = visits.telling
-        linked = _joined([links_of(agent, url) for agent in found])
-        copies = set().union(*(urls_with(agent, shown.signature) for agent in found if shown.signature))
+        visit, description = visits.described
+        links = _join_links([links_of(agent, url) for agent in agents])
+        copies = set().union(*(urls_with(agent, visit.signature) for agent in agents if visit.signature))
         newest: dict[str, VisitRow] = {}
-        for agent in found:
-            newest |= newest_of(agent, {*linked.incoming, *copies})
-        links_out = linked.outgoing if linked.fetched_at >= shown.fetched_at else []
-        links_in = _standing_links(linked.incoming.values(), newest, ranks)
+        for agent in agents:
+            newest |= newest_of(agent, {*links.incoming, *copies})
+        links_out = links.outgoing if links.fetched_at >= visit.fetched_at else []
+        links_in = _current_links(links.incoming.values(), newest, ranks)
         stored = _stored(owner, visits.rows[-1])
         return Facts(
             url=url,
-            **{name: page[name] for name in ("title", "description", "media_type", "language", "canonical")},
-            directives=tuple(page["directives"] or ()),
-            published_at=_seconds(page["published_at"]),
-            modified_at=_seconds(page["modified_at"]),
+            **{name: description[name] for name in ("title", "description", "media_type", "language", "canonical")},
+            directives=tuple(description["directives"] or ()),
+            published_at=_seconds(description["published_at"]),
+            modified_at=_seconds(description["modified_at"]),
             visits=_history(visits.rows),
             links_out=[_link_out(row) for row in links_out[:LINKS_SHOWN]],
             links_out_count=len(links_out),
             links_in=links_in[:LINKS_SHOWN],
             links_in_count=len(links_in),
-            is_links_in_bounded=linked.is_bounded,
-            copies=_still_copies(copies - {url}, newest, shown.signature),
+            is_links_in_bounded=links.is_bounded,
+            copies=_current_copies(copies - {url}, newest, visit.signature),
             status_line=stored.status_line if stored else "",
             headers=stored.page.headers if stored else (),
-            standing=_standing(url, ranks),
+            link_rank=_link_rank(url, ranks),
         )
 
-    def copy(self, url: str) -> Copy | None:
-        """The newest content that is kept of the URL; None if it was never visited."""
-        owner, visits = _visited(self._agents.now(), url)
+    def copy(self, url: str) -> StoredCopy | None:
+        """Return the newest stored content of the URL, or None if it was never visited."""
+        owner, visits = _visited(self._agents.current(), url)
         if owner is None or visits is None:
             return None
-        told, kept = visits.telling, visits.kept
-        title, at = told.page["title"], told.visit.fetched_at
-        if any(NOARCHIVE in (each.page["directives"] or ()) for each in (told, kept) if each):
-            return Copy(url, title, at, Shown.FORBIDDEN)
-        stored = _stored(owner, kept.visit) if kept else None
-        if kept is None or stored is None:
-            return Copy(url, title, at, Shown.ABSENT)
-        return copy_of(stored, kept.page, self._copy_limit_bytes)
+        described, fetched = visits.described, visits.fetched
+        title, at = described.description["title"], described.visit.fetched_at
+        if any(NOARCHIVE in (each.description["directives"] or ()) for each in (described, fetched) if each):
+            return StoredCopy(url, title, at, CopyKind.FORBIDDEN)
+        stored = _stored(owner, fetched.visit) if fetched else None
+        if fetched is None or stored is None:
+            return StoredCopy(url, title, at, CopyKind.ABSENT)
+        return make_copy(stored, fetched.description, self._copy_limit_bytes)
 
     @contextmanager
-    def kept_up(self) -> Iterator[None]:
-        """Meanwhile a thread makes ready what may be asked for, also while the crawl goes on, so that nobody waits."""
+    def updating(self) -> Iterator[None]:
+        """Update the catalogues in a thread while the crawl goes on, so that no request has to wait for it."""
         stop = Event()
-        thread = Thread(target=self._keep_up, args=(stop,), name="catalogues")
+        thread = Thread(target=self._update, args=(stop,), name="catalogues")
         thread.start()
         try:
             yield
@@ -159,38 +168,38 @@ class Reader:
             stop.set()
             thread.join()
 
-    def _keep_up(self, stop: Event) -> None:
+    def _update(self, stop: Event) -> None:
         while True:
             try:
-                for agent in self._agents.now():
-                    agent.finder.keep_up(agent.checkpoint, stop.is_set)
+                for agent in self._agents.current():
+                    agent.finder.update(agent.checkpoint, stop.is_set)
             except TarrafaError as error:
-                # Whoever asks for it meets the same, and is told then.
-                event(_log, "catalogues not kept up", logging.WARNING, reason=str(error))
-            if stop.wait(KEEP_UP_SECONDS):
+                # A request for the same files meets the same error and reports it.
+                event(_log, "catalogues not updated", logging.WARNING, reason=str(error))
+            if stop.wait(CATALOGUE_SECONDS):
                 return
 
 
-def _visited(found: list[Agent], url: str) -> tuple[Agent | None, Visits | None]:
-    """The agent that visited the URL, and its visits; a URL has one owner, the last one if it has moved."""
-    each = [(agent, visits) for agent in found if (visits := visits_of(agent, url))]
+def _visited(agents: list[AgentFolder], url: str) -> tuple[AgentFolder | None, UrlVisits | None]:
+    """Return the agent that owns the URL, and its visits. If the URL has moved between agents, the last one owns it."""
+    each = [(agent, visits) for agent in agents if (visits := visits_of(agent, url))]
     return max(each, key=lambda pair: pair[1].rows[-1].fetched_at, default=(None, None))
 
 
-def _stored(agent: Agent, visit: VisitRow) -> StoredPage | None:
+def _stored(agent: AgentFolder, visit: VisitRow) -> StoredPage | None:
     if visit.archive_file is None or visit.archive_offset is None:
         return None
     return read_page(agent.archive, Place(visit.archive_file, visit.archive_offset))
 
 
-def _history(rows: list[VisitRow]) -> list[Visit]:
-    visits: list[Visit] = []
+def _history(rows: list[VisitRow]) -> list[PastVisit]:
+    visits: list[PastVisit] = []
     before = 0
     for row in rows:
         is_same = row.outcome == "unchanged"
         is_other = row.signature != before if row.signature and before else None
         visits.append(
-            Visit(
+            PastVisit(
                 at=row.fetched_at,
                 outcome=row.outcome,
                 status=row.status,
@@ -203,29 +212,29 @@ def _history(rows: list[VisitRow]) -> list[Visit]:
     return visits[::-1]
 
 
-def _joined(parts: list[Linked]) -> Linked:
-    """The URL itself was read by one agent, at a time, and is linked from pages of all."""
+def _join_links(parts: list[UrlLinks]) -> UrlLinks:
+    """Join the links that each agent knows: outgoing ones of the last owner, incoming ones of all."""
     own = max(parts, key=lambda part: part.fetched_at)
-    incoming: dict[str, Incoming] = {}
+    incoming: dict[str, IncomingLink] = {}
     for part in parts:
         incoming |= part.incoming
     return own._replace(incoming=incoming, is_bounded=any(part.is_bounded for part in parts))
 
 
-def _standing_links(links: Iterable[Incoming], newest: dict[str, VisitRow], ranks: Ranks | None) -> list[LinkIn]:
-    """Those that their pages still have, from important pages first."""
-    standing = [LinkIn(*link) for link in links if not _is_stale(link, newest.get(link.source))]
-    if ranks is None or not standing:
-        return standing
-    marks = np.array([fingerprint(link.url) for link in standing], np.uint64)
-    return [standing[place] for place in np.argsort(-ranks.of(marks).rank, kind="stable").tolist()]
+def _current_links(links: Iterable[IncomingLink], newest: dict[str, VisitRow], ranks: Ranks | None) -> list[LinkIn]:
+    """Return the links that are still on their pages, from important pages first."""
+    current = [LinkIn(*link) for link in links if not _is_stale(link, newest.get(link.source))]
+    if ranks is None or not current:
+        return current
+    fingerprints = np.array([fingerprint(link.url) for link in current], np.uint64)
+    return [current[place] for place in np.argsort(-ranks.of(fingerprints).rank, kind="stable").tolist()]
 
 
-def _is_stale(link: Incoming, newest: VisitRow | None) -> bool:
+def _is_stale(link: IncomingLink, newest: VisitRow | None) -> bool:
     return newest is not None and newest.fetched_at > link.fetched_at
 
 
-def _still_copies(urls: set[str], newest: dict[str, VisitRow], signature: int) -> list[str]:
+def _current_copies(urls: set[str], newest: dict[str, VisitRow], signature: int) -> list[str]:
     same = [url for url in urls if url in newest and newest[url].signature == signature]
     return sorted(same, key=lambda url: (len(url), url))[:COPIES_SHOWN]
 
@@ -234,17 +243,17 @@ def _link_out(row: dict[str, Any]) -> LinkOut:
     return LinkOut(row["target"], row["text"] or "", row["kind"] or "", row["rel"] or "")
 
 
-def _standing(url: str, ranks: Ranks | None) -> Standing | None:
+def _link_rank(url: str, ranks: Ranks | None) -> LinkRank | None:
     if ranks is None:
         return None
-    marks = np.array([fingerprint(url)], np.uint64)
-    columns = ranks.of(marks)
-    return Standing(
+    fingerprints = np.array([fingerprint(url)], np.uint64)
+    columns = ranks.of(fingerprints)
+    return LinkRank(
         rank=float(columns.rank[0]),
         host_rank=float(columns.host_rank[0]),
         links_in=int(columns.links_in[0]),
         links_outside=int(columns.links_outside[0]),
-        anchors=ranks.anchors(marks)[0][:ANCHORS_SHOWN],
+        anchors=ranks.anchors(fingerprints)[0][:ANCHORS_SHOWN],
     )
 
 

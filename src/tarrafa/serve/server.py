@@ -1,4 +1,4 @@
-"""The door: HTTP on one address and port, until it is told to stop."""
+"""The HTTP server: uvicorn on one listening socket, with bounds on connections, headers and time."""
 
 import socket
 
@@ -11,15 +11,17 @@ CONNECTIONS_LIMIT = 500
 BACKLOG = 512
 _HEADER_LIMIT_BYTES = 64 * 1024
 _KEEP_ALIVE_SECONDS = 15
-_FAREWELL_SECONDS = 3  # for answers that are under way when it ends
+_SHUTDOWN_SECONDS = 3  # for responses in flight
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Port 0 takes any free one."""
+    """Return a listening socket; port 0 takes any free port."""
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (socket.gaierror, UnicodeError) as error:
-        raise InputError(f"{host} is no address of this machine; give one with --host, as in 127.0.0.1") from error
+        raise InputError(
+            f"{host} is not an address of this machine; give one with --host, for example 127.0.0.1"
+        ) from error
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -28,15 +30,15 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise WorkError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port, or 0 for any"
+            f"cannot listen on {host}, port {port}: {error.strerror}; give another --port, or 0 for any free one"
         ) from error
     return sock
 
 
-class Server:
-    """Serves on a socket that listens already. `run` returns after `stop`, which any thread or signal may call.
+class SearchServer:
+    """Serves on a listening socket. `run` returns after `stop`, which any thread or signal handler may call.
 
-    In the main thread, SIGINT and SIGTERM stop it too; they are then raised once more for whoever handled them before.
+    In the main thread SIGINT and SIGTERM stop it too; uvicorn then raises them again for the previous handler.
     """
 
     def __init__(self, application: ASGIApp, sock: socket.socket) -> None:
@@ -51,7 +53,7 @@ class Server:
                 limit_concurrency=CONNECTIONS_LIMIT,
                 backlog=BACKLOG,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=_FAREWELL_SECONDS,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
                 h11_max_incomplete_event_size=_HEADER_LIMIT_BYTES,
                 http="h11",
                 ws="none",

@@ -39,22 +39,22 @@ class _MemoryVisit(NamedTuple):
     offset: int
 
 
-class _MemoryFind(NamedTuple):
-    url: str
-    priority: int
-    links: int
-    outside: int
-
-
 @dataclass(slots=True, eq=False)
 class _MemoryUrl:
     url: str
+    host: "_MemoryHost"
     priority: int = PRIORITY_MAX
     links: int = 0
     outside: int = 0
-    order: int = -1  # of admission
+    order: int = -1  # of admission; -1 for a URL that waits for its first cycle
     is_scheduled: bool = False
     visit: _MemoryVisit | None = None
+    # What was offered since the last cycle of the block.
+    is_waiting: bool = False
+    new_priority: int = PRIORITY_MAX
+    new_links: int = 0
+    new_outside: int = 0
+    new_visit: _MemoryVisit | None = None
 
     def known(self) -> Known:
         fields = self.url, self.visit is not None, self.priority, self.links, self.outside
@@ -66,6 +66,7 @@ class _MemoryUrl:
 @dataclass(slots=True, eq=False)
 class _MemoryHost:
     name: str
+    block: "_MemoryBlock"
     urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission
     scheduled: dict[str, _MemoryUrl] = field(default_factory=dict)
     # Heap of (priority, order, URL). An entry is stale if its URL was scheduled, collected, or given a new priority.
@@ -95,6 +96,13 @@ class _MemoryHost:
         self.remaining = [(each.priority, each.order, each) for each in left[quota.scheduled :]]
         heapify(self.remaining)
 
+    def reorder(self, each: _MemoryUrl) -> None:
+        """Let the order of the host's URLs follow a new priority."""
+        if each.is_scheduled:
+            self.ordered = None
+        else:
+            heappush(self.remaining, (each.priority, each.order, each))
+
     def in_order(self) -> list[_MemoryUrl]:
         if self.ordered is None:
             self.ordered = sorted(self.scheduled.values(), key=lambda each: (each.priority, each.order))
@@ -103,16 +111,13 @@ class _MemoryHost:
 
 @dataclass(slots=True, eq=False)
 class _MemoryBlock:
-    hosts: dict[str, _MemoryHost] = field(default_factory=dict)
-    urls: dict[str, _MemoryUrl] = field(default_factory=dict)
+    number: int
+    hosts: dict[str, _MemoryHost] = field(default_factory=dict)  # with admitted URLs, in order of admission
+    known: int = 0
     collected: int = 0
-    # What was offered for this block. Filled by every batch, emptied by a cycle of the block.
-    visits: list[tuple[str, _MemoryVisit]] = field(default_factory=list)
-    finds: list[_MemoryFind] = field(default_factory=list)
-
-    @property
-    def waiting(self) -> int:
-        return len(self.visits) + len(self.finds)
+    # Distinct URLs that were offered, and how many rows told of them. Filled by every batch, emptied by a cycle.
+    offered: list[_MemoryUrl] = field(default_factory=list)
+    waiting: int = 0
 
 
 class MemoryRepository:
@@ -120,10 +125,12 @@ class MemoryRepository:
 
     def __init__(self, *, blocks: int = 1, quota: Quota = _DEFAULT_QUOTA, seed: int = 0) -> None:
         assert quota.scheduled >= quota.refill_below
-        self._blocks = [_MemoryBlock() for _ in range(blocks)]
+        self._blocks = [_MemoryBlock(number) for number in range(blocks)]
         self._quota = quota
         self._seed = seed
-        self._block_of_host: dict[str, _MemoryBlock] = {}
+        # Everything that was offered, also what still waits for a cycle.
+        self._urls: dict[str, _MemoryUrl] = {}
+        self._hosts: dict[str, _MemoryHost] = {}
         self._verified = list(range(blocks))
         self._last_batch = -1
 
@@ -141,61 +148,75 @@ class MemoryRepository:
         if batch.number <= self._last_batch:
             return Cycle(block=-1)
         self._last_batch = batch.number
-        before = [block.waiting for block in self._blocks]
+        waiting = [block.waiting for block in self._blocks]
         self._offer(batch)
-        number = max(self.blocks(), key=lambda each: self._blocks[each].waiting)
-        set_aside = sum(block.waiting - before[each] for each, block in enumerate(self._blocks) if each != number)
-        self._verified = [number]
-        return self._verify(self._blocks[number])._replace(block=number, set_aside=set_aside)
+        block = max(self._blocks, key=lambda each: each.waiting)
+        self._verified = [block.number]
+        set_aside = sum(each.waiting - waiting[each.number] for each in self._blocks if each is not block)
+        return self._verify(block)._replace(set_aside=set_aside)
 
     def _offer(self, batch: Batch) -> None:
         told, found = batch.collected, batch.extracted
         pages = (told.at_seconds.tolist(), told.status.tolist(), told.file.tolist(), told.offset.tolist())
         for place, (url, at_seconds, *rest) in enumerate(zip(_strings(told.urls), *pages, strict=True)):
-            self._block(_host(url)).visits.append((url, _MemoryVisit(batch.number, at_seconds, place, *rest)))
+            each, visit = self._offered(url), _MemoryVisit(batch.number, at_seconds, place, *rest)
+            each.new_visit = visit if each.new_visit is None else max(visit, each.new_visit)
         links = (found.priority.tolist(), found.links.tolist(), found.outside.tolist())
-        for each in map(_MemoryFind, _strings(found.urls), *links):
-            self._block(_host(each.url)).finds.append(each)
+        for url, priority, links_count, outside_count in zip(_strings(found.urls), *links, strict=True):
+            each = self._offered(url)
+            each.new_priority = min(each.new_priority, priority)
+            each.new_links += links_count
+            each.new_outside += outside_count
 
-    def _block(self, host: str) -> _MemoryBlock:
-        block = self._block_of_host.get(host)
-        if block is None:
-            block = self._blocks[host_hash(host, self._seed) * len(self._blocks) // _HASHES]
-            self._block_of_host[host] = block
-        return block
+    def _offered(self, url: str) -> _MemoryUrl:
+        """Return the record of a URL, which now waits for a cycle of its block."""
+        each = self._urls.get(url) or self._new(url)
+        block = each.host.block
+        block.waiting += 1
+        if not each.is_waiting:
+            each.is_waiting = True
+            block.offered.append(each)
+        return each
+
+    def _new(self, url: str) -> _MemoryUrl:
+        name = url[: url.index("/", _HOST_START)]
+        host = self._hosts.get(name)
+        if host is None:
+            number = host_hash(name, self._seed) * len(self._blocks) // _HASHES
+            host = self._hosts[name] = _MemoryHost(name, self._blocks[number])
+        each = self._urls[url] = _MemoryUrl(url, host)
+        return each
 
     def _verify(self, block: _MemoryBlock) -> Cycle:
-        visits = _last_visits(block.visits)
-        known, fresh = _merge(block, visits)
-        block.visits, block.finds = [], []
-        others = [each for url, each in known.items() if url not in visits]
+        offered, block.offered, block.waiting = block.offered, [], 0
+        now = [each for each in offered if each.new_visit is not None]
+        others = [each for each in offered if each.new_visit is None and each.order >= 0]
         collected_before = sum(each.visit is not None for each in others)
-        admitted = sorted(fresh.values(), key=lambda each: self._key(each.url))
-        changed = _admit(block, admitted)
-        _collect(block, visits, changed)
+        fresh = [each for each in offered if each.order < 0]
+        fresh.sort(key=lambda each: (host_hash(each.host.name, self._seed), fingerprint(each.url, self._seed)))
+        for each in offered:
+            _merge(each)
+        changed = _admit(block, fresh)
+        _collect(now, changed)
         for host, is_new in changed.items():
             if is_new:
                 host.start(self._quota)
             elif len(host.scheduled) < self._quota.refill_below:
                 host.refill(self._quota)
         return Cycle(
-            block=0,
+            block=block.number,
             collected_before=collected_before,
             known=len(others) - collected_before,
-            collected_now=len(visits),
-            fresh=[each.url for each in admitted if each.visit is None],
+            collected_now=len(now),
+            fresh=[each.url for each in fresh if each.visit is None],
         )
 
-    def _key(self, url: str) -> tuple[int, int]:
-        """Return what fresh URLs of a cycle are admitted in order of."""
-        return host_hash(_host(url), self._seed), fingerprint(url, self._seed)
-
     def lookup(self, url: str) -> Known | None:
-        found = next((block.urls[url] for block in self._blocks if url in block.urls), None)
-        return None if found is None else found.known()
+        found = self._urls.get(url)
+        return None if found is None or found.order < 0 else found.known()
 
     def urls_of(self, host: str) -> Iterator[Known]:
-        found = self._block(host).hosts.get(host)
+        found = self._hosts.get(host)
         return iter(()) if found is None else (each.known() for each in found.urls)
 
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
@@ -208,7 +229,7 @@ class MemoryRepository:
     def counts(self) -> RepositoryCounts:
         hosts = [host for block in self._blocks for host in block.hosts.values()]
         return RepositoryCounts(
-            known=sum(len(block.urls) for block in self._blocks),
+            known=sum(block.known for block in self._blocks),
             collected=sum(block.collected for block in self._blocks),
             hosts=len(hosts),
             blocks=len(self._blocks),
@@ -226,72 +247,45 @@ def _strings(urls: Urls) -> Iterable[str]:
     return urls if to_list is None else to_list()
 
 
-def _host(url: str) -> str:
-    return url[: url.index("/", _HOST_START)]
+def _merge(each: _MemoryUrl) -> None:
+    """Add to a URL what was found of it."""
+    each.is_waiting = False
+    each.links = min(each.links + each.new_links, LINKS_MAX)
+    each.outside = min(each.outside + each.new_outside, LINKS_MAX)
+    each.new_links = each.new_outside = 0
+    if each.new_priority < each.priority:
+        each.priority = each.new_priority
+        if each.order >= 0 and each.visit is None:
+            each.host.reorder(each)
+    each.new_priority = PRIORITY_MAX
 
 
-def _last_visits(visits: list[tuple[str, _MemoryVisit]]) -> dict[str, _MemoryVisit]:
-    last: dict[str, _MemoryVisit] = {}
-    for url, visit in visits:
-        last[url] = max(visit, last.get(url, visit))
-    return last
-
-
-def _merge(block: _MemoryBlock, visits: dict[str, _MemoryVisit]) -> tuple[dict[str, _MemoryUrl], dict[str, _MemoryUrl]]:
-    """Add up what the finds say of each URL; return the URLs that were known before, and those that were not."""
-    known: dict[str, _MemoryUrl] = {}
-    fresh = {url: _MemoryUrl(url) for url in visits if url not in block.urls}
-    for url, priority, links, outside in block.finds:
-        each = block.urls.get(url)
-        if each is None:
-            each = fresh.get(url) or fresh.setdefault(url, _MemoryUrl(url))
-        else:
-            known[url] = each
-        each.links = min(each.links + links, LINKS_MAX)
-        each.outside = min(each.outside + outside, LINKS_MAX)
-        if priority < each.priority:
-            each.priority = priority
-            _move_up(block, each)
-    return known, fresh
-
-
-def _move_up(block: _MemoryBlock, each: _MemoryUrl) -> None:
-    """Let the order of the host's URLs follow a new priority."""
-    if each.order >= 0 and each.visit is None:
-        host = block.hosts[_host(each.url)]
-        host.ordered = None
-        if not each.is_scheduled:
-            heappush(host.remaining, (each.priority, each.order, each))
-
-
-def _admit(block: _MemoryBlock, admitted: list[_MemoryUrl]) -> dict[_MemoryHost, bool]:
+def _admit(block: _MemoryBlock, fresh: list[_MemoryUrl]) -> dict[_MemoryHost, bool]:
     """Make URLs known; return the hosts that changed, and whether each is new."""
     changed: dict[_MemoryHost, bool] = {}
-    for each in admitted:
-        name = _host(each.url)
-        host = block.hosts.get(name)
-        if host is None:
-            host = block.hosts[name] = _MemoryHost(name)
-            changed[host] = True
-        each.order = len(block.urls)
-        block.urls[each.url] = each
+    for each in fresh:
+        host = each.host
+        is_new = changed.setdefault(host, not host.urls)
+        each.order = block.known
+        block.known += 1
+        block.hosts[host.name] = host
         host.urls.append(each)
         host.left_count += 1
-        if not changed.setdefault(host, False):
+        if not is_new:
             heappush(host.remaining, (each.priority, each.order, each))
     return changed
 
 
-def _collect(block: _MemoryBlock, visits: dict[str, _MemoryVisit], changed: dict[_MemoryHost, bool]) -> None:
+def _collect(now: list[_MemoryUrl], changed: dict[_MemoryHost, bool]) -> None:
     """Set the visits of collected URLs, and add their hosts to those that changed."""
-    for url, visit in visits.items():
-        each, host = block.urls[url], block.hosts[_host(url)]
+    for each in now:
+        host = each.host
         if each.visit is None:
-            block.collected += 1
+            host.block.collected += 1
             host.left_count -= 1
         if each.is_scheduled:
             each.is_scheduled = False
-            del host.scheduled[url]
+            del host.scheduled[each.url]
             host.ordered = None
-        each.visit = visit
+        each.visit, each.new_visit = each.new_visit, None
         changed.setdefault(host, False)

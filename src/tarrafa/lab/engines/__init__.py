@@ -16,15 +16,13 @@ In: a folder and a name. Out: a `UniquenessEngine` that keeps the same guarantee
 
 What they share:
 
-    offers        makes a batch distinct, and tells the four sets apart
-    points        the repository over `pairs` of bytes: memory, sqlite, lmdb, rocksdb, mercator-a
-    subgroups     sorted text: central, veuniq-text, files
-    merging       the repository over a `sorted_file` of fingerprints: drum, mercator-b
-    packing       pieces of files, each with its sum
-    host_list     which hosts are known
-    home          the folder with its manifest
+    offers         the distinct URLs of a batch, and the four sets that a cycle tells apart
+    key_value      the repository over a key-value store: memory, sqlite, lmdb, rocksdb, mercator-a
+    sorted_text    files of sorted text: central, veuniq-text, files
+    merge_engines  the repository over a `sorted_file` of fingerprints: drum, mercator-b
+    engine_folder  the folder with its manifest, the checksummed records of its files, the list of hosts
 
-Not done here: finding the best URLs of a block, splitting blocks; only the engine of production is asked for that.
+Not done here: finding the best URLs of a block, splitting blocks. Only production's engine does that.
 """
 
 from difflib import get_close_matches
@@ -35,9 +33,9 @@ from typing import cast
 from tarrafa.errors import InputError
 from tarrafa.verify.contract import UniquenessEngine
 
-# Where each engine is; imported when it is opened, because some need packages that others do without.
+# Module and class of each engine. A module is imported when its engine is opened, because some need optional packages.
 ENGINES: dict[str, tuple[str, str]] = {
-    "memory": ("tarrafa.lab.engines.memory_engine", "MemoryRepository"),
+    "memory": ("tarrafa.lab.engines.memory_engine", "JournalRepository"),
     "veuniq": ("tarrafa.verify.veuniq", "Veuniq"),
     "veuniq-text": ("tarrafa.lab.engines.veuniq_text", "VeuniqText"),
     "drum": ("tarrafa.lab.engines.drum", "DrumRepository"),
@@ -51,15 +49,33 @@ ENGINES: dict[str, tuple[str, str]] = {
 }
 
 
-def open_repository(name: str, folder: Path) -> UniquenessEngine:
-    """The repository in a folder, made if there is none."""
+def parse_engines(text: str) -> list[str]:
+    """Parse engine names separated by commas, without repetitions."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"name at least one engine; known are {', '.join(ENGINES)}")
+    for name in names:
+        _check_name(name)
+    return list(dict.fromkeys(names))
+
+
+def _check_name(name: str) -> None:
     if name not in ENGINES:
         near = get_close_matches(name, ENGINES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ENGINES)}"
         raise InputError(f"unknown engine {name!r}: {hint}")
+
+
+def open_repository(name: str, folder: Path, *, veuniq_seed: int | None = None) -> UniquenessEngine:
+    """Open the repository in a folder; create it if there is none.
+
+    VEUNIQ hashes hosts with `veuniq_seed`, so that its blocks can be those of a stream with the same seed.
+    """
+    _check_name(name)
     module, kind = ENGINES[name]
     try:
         engine = getattr(import_module(module), kind)
     except ModuleNotFoundError as error:
         raise InputError(f"{name} needs {error.name}: pip install 'tarrafa[engines]'") from None
-    return cast("UniquenessEngine", engine(folder))
+    options = {"seed": veuniq_seed} if name == "veuniq" and veuniq_seed is not None else {}
+    return cast("UniquenessEngine", engine(folder, **options))

@@ -1,7 +1,16 @@
-"""The buckets of DRUM: operations that wait for the part of the central file to which their keys belong.
+"""DRUM, as in IRLbot: keys with values and auxiliary texts, checked and updated in large batches.
 
-Those of a bucket are in an array in memory; a full array is written behind what its two files hold, and forgotten. The
-texts of operations that are in memory stay in the lists in which they were given, and are found by number.
+An operation goes to one of k arrays in memory by its key. A full array is appended to its bucket: two files, one of
+keys and values and one of auxiliary texts. When a bucket reaches its bound, all buckets are merged with the central
+file in one sequential pass: a bucket is loaded, sorted and merged with the part of the file that holds its range of
+keys, its order is restored, and the answers are dispatched with their texts, first in, first out.
+
+1. A check answers whether the key is in the central file or in an update that was given before it.
+2. An update writes the value of a key, or combines it with the one that is there.
+3. Answers come in the order in which the checks were given.
+4. A merge reads and writes the central file once, from its beginning to its end.
+
+A bucket on disk is only used by the process that wrote it. The owner of the central file decides what is durable.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +29,7 @@ CHECK, UPDATE = 1, 2
 
 
 class DrumOperations(NamedTuple):
-    numbers: NDArray[np.int64]  # in the order in which they were given
+    numbers: NDArray[np.int64]  # increasing, in the order of the operations
     operations: NDArray[np.uint8]
     keys: U64
     values: Values
@@ -38,7 +47,7 @@ def _from_columns(columns: Sequence[NDArray[Any]]) -> DrumOperations:
 
 
 class AuxiliaryTexts:
-    """Texts by number; the lists in which they were given are numbered too, and have at most so many."""
+    """Auxiliary texts by number: in the lists that were given, of at most `list_rows` texts each, or read from disk."""
 
     def __init__(self, list_rows: int) -> None:
         self._rows = list_rows
@@ -52,12 +61,12 @@ class AuxiliaryTexts:
         self._spilled.update(zip(numbers.tolist(), texts, strict=True))
 
     def forget_before(self, place: int) -> None:
-        """Lists whose texts are all on disk."""
+        """Drop the lists whose texts are all on disk."""
         for each in [each for each in self._lists if each < place]:
             del self._lists[each]
 
     def of(self, numbers: NDArray[np.int64]) -> Sequence[str]:
-        """The texts of sorted numbers; if these are all that there are, without looking each up."""
+        """Return the texts of sorted numbers; if these are all texts, join the lists without looking each up."""
         if not self._spilled and len(numbers) == sum(map(len, self._lists.values())):
             return [text for place in sorted(self._lists) for text in self._lists[place]]
         return [self._one(number) for number in numbers.tolist()]
@@ -71,16 +80,16 @@ class DrumBuckets:
     def __init__(self, target: Path, layout: PartLayout, array_rows: int) -> None:
         self.array_rows = array_rows
         self._target, self._layout = target, layout
-        self._given = 0  # lists of operations
+        self._given = 0  # lists of operations so far
         self._texts = AuxiliaryTexts(array_rows)
         # Filled by `give`, emptied by `_spill` and `load`.
         self._arrays: list[list[DrumOperations]] = [[] for _ in range(1 << layout.part_bits)]
         self._waiting = np.zeros(len(self._arrays), np.int64)  # operations in each array
-        # Filled by `_spill`, emptied by `load`: how many operations each time.
+        # Sizes of the arrays on disk. Filled by `_spill`, emptied by `load`.
         self._spilled: list[list[int]] = [[] for _ in self._arrays]
 
     def give(self, operation: int, keys: U64, values: Values, texts: Sequence[str]) -> None:
-        """At most as many as an array holds."""
+        """Add operations, at most as many as an array holds."""
         self._texts.add(self._given, texts)
         first = self._given * self.array_rows
         self._given += 1
@@ -101,7 +110,7 @@ class DrumBuckets:
             self._spill(bucket)
 
     def largest(self) -> int:
-        """Operations in the fullest bucket on disk."""
+        """Return the number of operations in the fullest bucket on disk."""
         return max(map(sum, self._spilled))
 
     def _path(self, kind: str, bucket: int) -> Path:
@@ -120,7 +129,7 @@ class DrumBuckets:
         self._texts.forget_before(oldest // self.array_rows)
 
     def load(self, bucket: int) -> DrumOperations:
-        """All that waits in a bucket; nothing waits there then."""
+        """Return all operations of a bucket, and empty it."""
         pieces = self._read(bucket) + self._arrays[bucket]
         self._arrays[bucket], self._waiting[bucket], self._spilled[bucket] = [], 0, []
         return _joined(pieces) if pieces else _from_columns([np.empty(0, kind) for kind in self._kinds()])
@@ -144,7 +153,7 @@ class DrumBuckets:
         return found
 
     def auxiliaries(self) -> AuxiliaryTexts:
-        """The texts of all that was loaded; they are the caller's then."""
+        """Return the texts of all loaded operations, and start with none."""
         texts, self._texts = self._texts, AuxiliaryTexts(self.array_rows)
         return texts
 
@@ -159,10 +168,10 @@ BUCKET_ROWS = 2**17
 
 
 class DrumAnswers(NamedTuple):
-    """To checks, in their order."""
+    """Answers to checks, in the order of the checks."""
 
     known: Bits
-    values: Values  # zero where the key was not known
+    values: Values  # zero if the key was not known
     auxiliaries: Sequence[str]
 
 
@@ -178,7 +187,7 @@ class Drum:
         array_rows: int = ARRAY_ROWS,
         bucket_rows: int = BUCKET_ROWS,
     ) -> None:
-        """Files are written beside `target`, and named after it."""
+        """Write files beside `target`, named after it."""
         self.central = central
         self._target, self._dispatch, self._layout, self._combine = target, dispatch, layout, combine
         self._merges = 0
@@ -204,7 +213,7 @@ class Drum:
                 self.merge()
 
     def merge(self) -> None:
-        """All buckets with the central file, in one pass; then the answers."""
+        """Merge all buckets with the central file in one pass, then dispatch the answers."""
         old, self._merges = self.central, self._merges + 1
         answered: list[tuple[DrumOperations, Bits, Values]] = []
         target = self._target.with_name(f"{self._target.name}-{self._merges}")
@@ -231,22 +240,22 @@ class Drum:
 
 
 def _sorted(keys: U64) -> tuple[Places, Bits]:
-    """The order of the keys, equal ones as they were given; and where each begins. Distinct keys are sorted faster."""
+    """Return the stable order of the keys, and where each distinct key begins. Distinct keys are sorted faster."""
     order = np.argsort(keys)
     is_first = np.append(True, keys[order[1:]] != keys[order[:-1]])
     return (order if is_first.all() else np.argsort(keys, kind="stable")), is_first
 
 
 class _Replay(NamedTuple):
-    """Operations on distinct keys, played in turns: the first of each key, then the second, and so on."""
+    """Replays the operations in turns: the first of each key, then the second, and so on."""
 
     given: DrumOperations
-    known: Bits  # by key: whether it is known by now
+    known: Bits  # by key: True once it is known
     values: Values
     combine: Combine
 
     def all_turns(self, order: Places, firsts: Places) -> tuple[Bits, Values]:
-        """What each operation finds. `order` sorts them by key, and at `firsts` begins a key."""
+        """Return what each operation finds. `order` sorts the operations by key; each key begins at one of `firsts`."""
         known = np.zeros(len(order), np.bool_)
         before = tuple(np.zeros(len(order), column.dtype) for column in self.values)
         counts = np.diff(np.append(firsts, len(order)))
@@ -256,7 +265,7 @@ class _Replay(NamedTuple):
         return known, before
 
     def _turn(self, places: Places, of_key: Places, known: Bits, before: Values) -> None:
-        """Note what one operation of each key finds, then do the updates among them."""
+        """Record what one operation of each key finds, then apply the updates among them."""
         known[places] = self.known[of_key]
         for noted, column in zip(before, self.values, strict=True):
             noted[places] = column[of_key]

@@ -1,4 +1,8 @@
-"""The folder of an engine: held by one process, with a manifest that says what counts, and files that only grow."""
+"""The folder of an engine: locked by one process, with a manifest that says which files and bytes count.
+
+Files that grow consist of records: a header with length and checksum, then the body. What a kill left behind the
+counted bytes is ignored and overwritten. The list of known hosts is a file that is replaced when there are new hosts.
+"""
 
 import os
 import secrets
@@ -22,7 +26,7 @@ from tarrafa.verify.veuniq.disk import MANIFEST, Stored, read_file, read_manifes
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What every engine keeps: the last batch, which is never taken twice, and what can be counted."""
+    """State that every engine keeps: the number of the last batch, which is never taken twice, and counts."""
 
     seed: int = field(default_factory=lambda: secrets.randbits(63))
     batch: int = -1
@@ -32,7 +36,7 @@ class EngineState:
     hosts: int = 0
 
     def after(self, batch: Batch) -> "EngineState":
-        """The next state, but for what is counted."""
+        """Return the next state, with unchanged counts."""
         return replace(self, batch=batch.number, cycle=self.cycle + 1)
 
     def counts(self, folder: Path, blocks: int = 1, waiting: int = 0) -> RepositoryCounts:
@@ -40,12 +44,12 @@ class EngineState:
 
 
 class EngineFolder:
-    """A held folder whose manifest is a state and what else the engine needs."""
+    """A locked folder whose manifest holds a state and whatever else the engine needs."""
 
     def __init__(self, folder: Path, seed: int | None = None) -> None:
         self.path = folder
         with map_disk_errors(folder):
-            self._hold = held(folder)
+            self._hold = lock_folder(folder)
         with self.opening():
             self.state, self.rest = self._read() or self._begin(EngineState() if seed is None else EngineState(seed))
 
@@ -54,7 +58,7 @@ class EngineFolder:
         return (EngineState(**manifest["state"]), manifest["rest"]) if manifest else None
 
     def _begin(self, state: EngineState) -> tuple[EngineState, dict[str, Any]]:
-        """The first commit is that of nothing: files without a manifest are then known to have lost it."""
+        """Commit an empty state first, so that files without a manifest are known to have lost it."""
         if {path.name for path in self.path.iterdir()} - {"held-by", f"{MANIFEST}.new"}:
             raise DamagedError(f"{self.path / MANIFEST} is missing, its files are there; restore it from a copy")
         self.commit(state)
@@ -62,7 +66,7 @@ class EngineFolder:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Let go of the folder if what is done here fails."""
+        """Unlock the folder if the block raises."""
         try:
             with map_disk_errors(self.path):
                 yield
@@ -71,20 +75,20 @@ class EngineFolder:
             raise
 
     def cycle(self, batch: Batch, work: Callable[[Batch, EngineState], Cycle]) -> Cycle:
-        """Do the work of a batch, given the next state but for its counts; unless it was done before."""
+        """Call `work` with the batch and the next state, unless the batch was taken before."""
         if batch.number <= self.state.batch:
             return Cycle(block=-1)
         with map_disk_errors(self.path):
             return work(batch, self.state.after(batch))
 
     def commit(self, state: EngineState, **rest: Any) -> None:
-        """Before this nothing has happened, after it everything has."""
+        """Write the manifest: before it nothing has happened, after it everything has."""
         sync_folder(self.path)
-        write_manifest(self.path, {"state": asdict(state), "rest": rest}, _nobody)
+        write_manifest(self.path, {"state": asdict(state), "rest": rest}, _ignore_step)
         self.state, self.rest = state, rest
 
     def sweep(self, named: Iterable[str], pattern: str) -> None:
-        """Remove the files that the manifest does not name: left by a kill, or no longer needed."""
+        """Remove files that the manifest does not name: left by a kill, or obsolete."""
         keep = set(named)
         for path in self.path.glob(pattern):
             if path.name not in keep:
@@ -94,20 +98,20 @@ class EngineFolder:
         self._hold.release()
 
 
-def _nobody(_step: str) -> None:
-    """Nobody watches the steps."""
+def _ignore_step(_step: str) -> None:
+    """Ignore the steps of a commit, which only tests of other engines watch."""
 
 
-def held(folder: Path) -> FolderLock:
+def lock_folder(folder: Path) -> FolderLock:
     folder.mkdir(parents=True, exist_ok=True)
     return FolderLock(folder)
 
 
-def appended(path: Path, size: int, data: bytes) -> int:
-    """Add to a file of which the first `size` bytes count, and give what counts then. The rest was left by a kill."""
+def append_to(path: Path, size: int, data: bytes) -> int:
+    """Append to the first `size` bytes of a file and return the new size. Bytes behind them were left by a kill."""
     if not data:
         return size
-    with checked(path, size).open("r+b" if path.exists() else "w+b") as file:
+    with check_length(path, size).open("r+b" if path.exists() else "w+b") as file:
         file.truncate(size)
         file.seek(size)
         file.write(data)
@@ -119,8 +123,8 @@ def sync_file(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def checked(path: Path, size: int) -> Path:
-    """The path, if the file holds at least what counts."""
+def check_length(path: Path, size: int) -> Path:
+    """Return the path, or raise if the file is shorter than `size`."""
     if size and not path.exists():
         raise DamagedError(f"{path} is missing; restore it from a copy")
     if size and path.stat().st_size < size:
@@ -128,55 +132,55 @@ def checked(path: Path, size: int) -> Path:
     return path
 
 
-_HEAD = struct.Struct("<QQ")  # bytes after the head, their sum
+_HEAD = struct.Struct("<QQ")  # length and checksum of the body
 _COUNT = struct.Struct("<I")
 
 
-def piece_of(body: bytes) -> bytes:
+def record_of(body: bytes) -> bytes:
     return _HEAD.pack(len(body), xxhash.xxh3_64_intdigest(body)) + body
 
 
-def piece_bytes(body: bytes) -> int:
-    """What a piece takes on disk."""
+def record_bytes(body: bytes) -> int:
+    """Return the size of a record on disk."""
     return _HEAD.size + len(body)
 
 
-def whole_pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The bodies of the pieces that are the first `size` bytes of a file, up to the first that is not whole."""
+def complete_records(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the bodies of the records in the first `size` bytes of a file, up to the first incomplete one."""
     while size >= _HEAD.size:
         length, total = _HEAD.unpack(file.read(_HEAD.size))
         body = file.read(min(length, size))
         if len(body) != length or xxhash.xxh3_64_intdigest(body) != total:
             return
         yield body
-        size -= piece_bytes(body)
+        size -= record_bytes(body)
 
 
-def read_pieces(path: Path, size: int) -> Iterator[bytes]:
-    """The bodies of the pieces that are the first `size` bytes of a file: all that counts of it."""
+def read_records(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the bodies of the records in the first `size` bytes of a file; raise if one is incomplete."""
     if not size:
         return
-    with checked(path, size).open("rb") as file:
-        for body in whole_pieces(file, size):
+    with check_length(path, size).open("rb") as file:
+        for body in complete_records(file, size):
             yield body
-            size -= piece_bytes(body)
+            size -= record_bytes(body)
     if size:
         refuse(path)
 
 
-def only_piece(data: bytes, source: object) -> bytes:
-    """The body of the one piece that is all the data."""
-    body = next(whole_pieces(BytesIO(data), len(data)), None)
-    if body is None or piece_bytes(body) != len(data):
+def only_record(data: bytes, source: object) -> bytes:
+    """Return the body of the only record in the data."""
+    body = next(complete_records(BytesIO(data), len(data)), None)
+    if body is None or record_bytes(body) != len(data):
         refuse(source)
     return body
 
 
-def packed(rows: Rows, urls: list[str]) -> bytes:
-    return piece_of(_COUNT.pack(len(rows)) + rows.tobytes() + "\n".join(urls).encode("ascii"))
+def pack_rows(rows: Rows, urls: list[str]) -> bytes:
+    return record_of(_COUNT.pack(len(rows)) + rows.tobytes() + "\n".join(urls).encode("ascii"))
 
 
-def unpacked(body: bytes, kind: np.dtype[np.void]) -> tuple[Rows, list[str]]:
+def unpack_rows(body: bytes, kind: np.dtype[np.void]) -> tuple[Rows, list[str]]:
     count = _COUNT.unpack_from(body)[0]
     rows = np.frombuffer(body, kind, count, _COUNT.size)
     return rows, body[_COUNT.size + rows.nbytes :].decode("ascii").split("\n") if count else []
@@ -191,7 +195,7 @@ class HostList(NamedTuple):
     stored: list[Stored]  # one, or none yet
 
     def with_new(self, hashes: U64, folder: Path, name: str) -> "HostList":
-        """With these, in a file of that name if any of them is new."""
+        """Return the list with these hosts; if any is new, it is written to a new file of that name."""
         sought = np.unique(hashes)
         sought = sought[~self.holds(sought)]
         if not len(sought):
@@ -200,7 +204,7 @@ class HostList(NamedTuple):
         return HostList(whole, [write_file(folder, name, [whole], len(whole))])
 
     def holds(self, hashes: U64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of these are here."""
+        """Return which of these hosts are in the list."""
         places = np.searchsorted(self.hashes, hashes)
         known = np.zeros(len(hashes), np.bool_)
         inside = places < len(self.hashes)
@@ -209,7 +213,7 @@ class HostList(NamedTuple):
 
 
 def read_hosts(folder: Path, stored: list[list[object]]) -> HostList:
-    """As the manifest says."""
+    """Read the list that the manifest names."""
     files = [Stored(*each) for each in stored]  # type: ignore[arg-type]
     hashes = [np.frombuffer(read_file(folder, file), np.uint64) for file in files]
     return HostList(np.concatenate([np.empty(0, np.uint64), *hashes]), files)

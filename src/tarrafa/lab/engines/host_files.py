@@ -1,8 +1,8 @@
-"""One file for each host: the files of the batch's hosts are read, merged and written again.
+"""One file for each host: a cycle reads, merges and rewrites the files of the batch's hosts.
 
-The new contents of all of them are first written to one pending file. The manifest that names it is the commit; then
-the files of the hosts are replaced one by one, again at the next start if the process was killed meanwhile. A list of
-the hosts tells a file that is gone from one that never was.
+All new contents are first written to one pending file. The manifest that names it is the commit; then the files of the
+hosts are replaced one by one, and again at the next start if the process was killed meanwhile. A list of the hosts
+tells a missing file from one that never existed.
 """
 
 import os
@@ -19,17 +19,17 @@ from tarrafa.disk import map_disk_errors, sync_folder
 from tarrafa.lab.engines.engine_folder import (
     EngineFolder,
     EngineState,
-    checked,
-    only_piece,
-    packed,
-    piece_of,
+    check_length,
+    complete_records,
+    only_record,
+    pack_rows,
     read_hosts,
+    record_of,
     sync_file,
-    unpacked,
-    whole_pieces,
+    unpack_rows,
 )
 from tarrafa.lab.engines.offers import RECORD, U64, Offer, host_text, is_url, offer_of
-from tarrafa.lab.engines.sorted_text import NOTHING, UrlGroup, added, known_in, known_of_host, merged
+from tarrafa.lab.engines.sorted_text import NOTHING, UrlGroup, add_counts, find_host, find_url, merge_group
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
@@ -46,7 +46,7 @@ class HostFiles:
 
     def cycle(self, batch: Batch) -> Cycle:
         with map_disk_errors(self._folder.path):
-            self._apply()  # what a cycle that failed has left
+            self._apply()  # left by a failed cycle
         return self._folder.cycle(batch, self._cycle)
 
     def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
@@ -60,31 +60,31 @@ class HostFiles:
         return cycle
 
     def _merged(self, offer: Offer, state: EngineState) -> tuple[list[bytes], EngineState, Cycle]:
-        """The new contents of files."""
+        """Return the new contents of the files."""
         total, fresh, contents = Cycle(0), list[str](), list[bytes]()
         for host, part in _by_host(offer):
             old = self._group(host, part.hosts[:1])
-            new, cycle = merged(old, part, state.cycle)
+            new, cycle = merge_group(old, part, state.cycle)
             state = _counted(state, old, new)
-            contents.append(packed(*new))
+            contents.append(pack_rows(*new))
             fresh += cycle.fresh
-            total = added(total, cycle)
+            total = add_counts(total, cycle)
         return contents, state, total._replace(fresh=fresh)
 
     def _apply(self) -> None:
-        """Replace the files of hosts that the pending file holds, and remove it."""
+        """Replace the hosts' files from the pending file, and remove that."""
         folder, stored = self._folder.path, self._folder.rest.get("pending")
         if stored and (folder / Stored(*stored).name).exists():
             data = read_file(folder, Stored(*stored))
-            _sync([self._replace(body) for body in whole_pieces(BytesIO(data), len(data))])
+            _sync([self._replace(body) for body in complete_records(BytesIO(data), len(data))])
         self._folder.sweep((), "pending*")
         self._folder.sweep([each.name for each in self._hosts.stored], "hosts*.list")
 
     def _replace(self, body: bytes) -> Path:
-        path = self._path(host_text(unpacked(body, RECORD)[1][0]))
+        path = self._path(host_text(unpack_rows(body, RECORD)[1][0]))
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(".new")
-        new.write_bytes(piece_of(body))
+        new.write_bytes(record_of(body))
         return new.replace(path)
 
     def _path(self, host: str) -> Path:
@@ -95,16 +95,16 @@ class HostFiles:
         if not self._hosts.holds(hashes).all():
             return NOTHING
         path = self._path(host)
-        return UrlGroup(*unpacked(only_piece(checked(path, 1).read_bytes(), path), RECORD))
+        return UrlGroup(*unpack_rows(only_record(check_length(path, 1).read_bytes(), path), RECORD))
 
     def _group_of(self, url: str) -> UrlGroup:
         return self._group(host_text(url), keys_of([url], self._folder.state.seed).hosts) if is_url(url) else NOTHING
 
     def lookup(self, url: str) -> Known | None:
-        return known_in(self._group_of(url), url)
+        return find_url(self._group_of(url), url)
 
     def urls_of(self, host: str) -> Iterator[Known]:
-        return known_of_host(self._group_of(host + "/"), host)
+        return find_host(self._group_of(host + "/"), host)
 
     def counts(self) -> RepositoryCounts:
         return self._folder.state.counts(self._folder.path)
@@ -114,7 +114,7 @@ class HostFiles:
 
 
 def _by_host(offer: Offer) -> Iterator[tuple[str, Offer]]:
-    """URLs in their order have those of a host together."""
+    """Split an offer by host; sorted URLs have those of a host together."""
     first = 0
     for host, urls in groupby(offer.urls, host_text):
         end = first + sum(1 for _ in urls)
@@ -133,7 +133,7 @@ def _counted(state: EngineState, old: UrlGroup, new: UrlGroup) -> EngineState:
 
 
 def _sync(paths: list[Path]) -> None:
-    """Many files are synced faster by syncing everything."""
+    """Sync the files; many are synced faster by syncing everything."""
     if len(paths) > SYNCED_ONE_BY_ONE:
         os.sync()
         return

@@ -1,9 +1,17 @@
-"""A folder of pairs of bytes, one of which is the state: held by one process, and opened anew after a failure.
+"""A repository over any key-value store: one look-up and one write for each distinct URL.
 
-What a database raises becomes an error of ours here. Beside the pairs stands a note of the last commit, its cycle and
-the size of the file: a log that was cut looks like one whose last writes never happened, a file that is gone like a new
-beginning, and a file that is mapped into memory kills whoever reads behind its end. The note is written after the
-commit and not synced, so it may be behind the truth, but never ahead of it.
+    m                       the state
+    h host                  the text of a host
+    r host fingerprint      the record of a URL
+    t host fingerprint      its text, written once
+
+A cycle looks up all records in key order and writes the changed ones with the state, in one transaction.
+
+The folder is locked by one process, and the store is reopened after a failure. Exceptions of the store become our
+errors here. A note beside the store holds the cycle and the file size of the last commit. It reveals a truncated log,
+which looks like one without the last writes, a missing file, which looks like a new store, and a short memory-mapped
+file, which would crash its reader. The note is written after the commit and not synced, so it may lag behind, but is
+never ahead.
 """
 
 import json
@@ -19,7 +27,7 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.lab.engines.engine_folder import EngineState, checked, held, only_piece, piece_of
+from tarrafa.lab.engines.engine_folder import EngineState, check_length, lock_folder, only_record, record_of
 from tarrafa.lab.engines.offers import (
     RECORD,
     UNKNOWN,
@@ -30,7 +38,7 @@ from tarrafa.lab.engines.offers import (
     is_url,
     known_of,
     offer_of,
-    settled,
+    updated_records,
 )
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
@@ -43,16 +51,16 @@ _NUMBERS = struct.Struct("<QQ")
 
 
 class KeyValueStore(Protocol):
-    """Keys with values, on disk."""
+    """A store of keys with values on disk."""
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
 
     def put(self, pairs: Sequence[KeyValue]) -> None:
-        """All or none; durable when it returns."""
+        """Write all pairs or none; they are durable when it returns."""
         ...
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
-        """The pairs whose keys begin like this, in the order of their keys."""
+        """Yield the pairs whose keys begin with `prefix`, in key order."""
         ...
 
     def close(self) -> None: ...
@@ -63,12 +71,12 @@ def _never(_error: Exception) -> bool:
 
 
 class StoreTraits(NamedTuple):
-    """Where pairs are within their folder, and what they raise when they cannot go on."""
+    """The file or folder of a store, and the exceptions that it raises."""
 
     name: str
     kind: type[Exception] = OSError
     is_damage: Callable[[Exception], bool] = _never
-    grows: str = ""  # the file that never becomes shorter, if there is one
+    grows: str = ""  # the file that never shrinks, if there is one
 
 
 class _CommitNote(NamedTuple):
@@ -81,7 +89,7 @@ class StoreFolder:
         self.path = folder
         self._open_store, self._traits = open_store, traits
         with map_disk_errors(folder):
-            self._hold = held(folder)
+            self._hold = lock_folder(folder)
         try:
             with self.translated():
                 self._open()
@@ -91,14 +99,14 @@ class StoreFolder:
 
     def _open(self) -> None:
         note = _noted(self.path / _NOTE)
-        checked(self.path / self._traits.grows, note.size_bytes)
+        check_length(self.path / self._traits.grows, note.size_bytes)
         self.store = self._open_store(self.path)
         try:
             self.state = self._read_state(note)
         except BaseException:
             self.store.close()
             raise
-        self._is_sure = True  # whether the state is the one on disk
+        self._is_sure = True  # False after a failed commit
 
     def _read_state(self, note: _CommitNote) -> EngineState:
         path, stored = self.path / self._traits.name, self.store.get([_STATE])[0]
@@ -111,7 +119,7 @@ class StoreFolder:
         return state
 
     def cycle(self, batch: Batch, work: Callable[[Batch, EngineState], Cycle]) -> Cycle:
-        """Do the work of a batch, given the next state but for its counts; unless it was done before."""
+        """Call `work` with the batch and the next state, unless the batch was taken before."""
         with self.translated():
             if not self._is_sure:
                 self.store.close()
@@ -121,19 +129,19 @@ class StoreFolder:
             return work(batch, self.state.after(batch))
 
     def commit(self, pairs: Sequence[KeyValue], state: EngineState) -> None:
-        """If this fails, the pairs may have been written all the same."""
+        """Write the pairs and the state. If this raises, they may have been written anyway."""
         self._is_sure = False
         self.store.put([*pairs, (_STATE, json.dumps(asdict(state)).encode())])
         self.state, self._is_sure = state, True
         self._note()
 
     def _note(self) -> None:
-        """In place, so that no room is needed. What cannot be noted leaves the note behind the truth, as it may be."""
+        """Write the note in place, which needs no room on a full disk; if that fails, it lags behind, as it may."""
         grows, path = self._traits.grows, self.path / _NOTE
         with suppress(OSError):
             size_bytes = (self.path / grows).stat().st_size if grows else 0
             with path.open("r+b" if path.exists() else "wb") as file:
-                file.write(piece_of(_NUMBERS.pack(self.state.cycle, size_bytes)))
+                file.write(record_of(_NUMBERS.pack(self.state.cycle, size_bytes)))
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -153,9 +161,9 @@ class StoreFolder:
 
 
 def _noted(path: Path) -> _CommitNote:
-    """Nothing if there is no note, or one that is not whole."""
+    """Read the note; an empty one if it is missing or damaged."""
     with suppress(OSError, DamagedError):
-        return _CommitNote(*_NUMBERS.unpack(only_piece(path.read_bytes(), path)))
+        return _CommitNote(*_NUMBERS.unpack(only_record(path.read_bytes(), path)))
     return _CommitNote()
 
 
@@ -174,16 +182,16 @@ class KeyValueRepository:
         offer = offer.take(np.lexsort((offer.fingerprints, offer.hosts)))
         keys = _keys(b"r", offer)
         known, before = self._records(keys)
-        after = settled(before, known, offer, state.cycle)
+        after = updated_records(before, known, offer, state.cycle)
         hosts = self._new_hosts(offer.take(np.flatnonzero(~known)))
-        counted = replace(
+        with_counts = replace(
             state,
             known=state.known + int((~known).sum()),
             collected=state.collected + int(after["collected"].sum()) - int(before["collected"].sum()),
             hosts=state.hosts + len(hosts),
         )
         records = zip(keys, after.view(f"V{RECORD.itemsize}").tolist(), strict=True)
-        self._folder.commit([*records, *_texts(offer, ~known), *hosts], counted)
+        self._folder.commit([*records, *_texts(offer, ~known), *hosts], with_counts)
         return cycle_result(known, before["collected"] != 0, offer)
 
     def _records(self, keys: list[bytes]) -> tuple[NDArray[np.bool_], Rows]:

@@ -1,4 +1,8 @@
-"""LMDB: a B-tree in a file that is mapped into memory. One transaction a cycle, synced when it is committed."""
+"""LMDB, a B-tree in a memory-mapped file; and Mercator-A, which caches popular URLs before it.
+
+A cycle is one transaction, synced by its commit. The cache has two generations: used pairs go to the young one, and
+when that is full the old one is dropped. So a pair that is used again within a generation is not looked up twice.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +11,7 @@ import lmdb
 
 from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 
-_MAP_BYTES = 2**40  # of addresses, not of disk: the file grows as it is filled
+_MAP_BYTES = 2**40  # address space, not disk: the file grows as needed
 
 
 class LmdbRepository(KeyValueRepository):
@@ -23,7 +27,7 @@ LMDB_TRAITS = StoreTraits("tree", lmdb.Error, _is_damage, "tree/data.mdb")
 
 
 class LmdbStore:
-    """Pairs in LMDB."""
+    """A store in LMDB."""
 
     def __init__(self, folder: Path) -> None:
         self._environment = lmdb.open(str(folder / "tree"), map_size=_MAP_BYTES, readahead=False)
@@ -60,7 +64,7 @@ class MercatorA(KeyValueRepository):
 
 
 class CachedStore:
-    """Pairs in LMDB, the popular ones in memory too."""
+    """A store in LMDB with a cache of popular pairs."""
 
     def __init__(self, folder: Path, generation_pairs: int) -> None:
         self._tree = LmdbStore(folder)

@@ -1,8 +1,7 @@
-"""All pairs in a dictionary; a journal on disk, replayed at the start, makes them durable.
+"""A dictionary, made durable by a journal on disk that is replayed at the start.
 
-The journal is a row of pieces, one a cycle. A piece that is not whole was being written when the process was killed: it
-does not count. A journal that is mostly about pairs that were written again later is written anew before the first
-write after a start.
+The journal has one record for each cycle. An incomplete record was being written when the process was killed, and does
+not count. If most of a journal is obsolete, it is rewritten before the first write after a start.
 """
 
 import struct
@@ -11,15 +10,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tarrafa.disk import sync_folder
-from tarrafa.lab.engines.engine_folder import appended, piece_bytes, piece_of, whole_pieces
+from tarrafa.lab.engines.engine_folder import append_to, complete_records, record_bytes, record_of
 from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 from tarrafa.verify.veuniq.disk import write_file
 
-_PAIR = struct.Struct("<II")  # bytes of key and value
+_PAIR = struct.Struct("<II")  # lengths of key and value
 _REWRITE_RATIO = 2
 
 
-class MemoryRepository(KeyValueRepository):
+class JournalRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _JournalStore, StoreTraits("journal"))
 
@@ -28,22 +27,22 @@ class _JournalStore:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "journal"
         self._pairs: dict[bytes, bytes] = {}
-        self._size_bytes = 0  # of the pieces that count
-        self._replayed = 0  # pairs that were read at the start, and not written anew since
+        self._size_bytes = 0  # of the complete records
+        self._replayed = 0  # pairs that were replayed, since the last rewrite
         if self._path.exists():
             with self._path.open("rb") as file:
                 self._replay(file, self._path.stat().st_size)
 
     def _replay(self, file: BinaryIO, size: int) -> None:
-        for body in whole_pieces(file, size):
+        for body in complete_records(file, size):
             for key, value in _unpacked(body):
                 self._pairs[key] = value
                 self._replayed += 1
-            self._size_bytes += piece_bytes(body)
+            self._size_bytes += record_bytes(body)
 
     def _rewrite(self) -> None:
         self._replayed = 0
-        data = piece_of(_body(self._pairs.items()))
+        data = record_of(_body(self._pairs.items()))
         write_file(self._path.parent, "journal.new", [data], len(self._pairs))
         self._path.with_suffix(".new").replace(self._path)
         sync_folder(self._path.parent)
@@ -55,14 +54,14 @@ class _JournalStore:
     def put(self, pairs: Sequence[KeyValue]) -> None:
         if self._replayed > _REWRITE_RATIO * len(self._pairs):
             self._rewrite()
-        self._size_bytes = appended(self._path, self._size_bytes, piece_of(_body(pairs)))
+        self._size_bytes = append_to(self._path, self._size_bytes, record_of(_body(pairs)))
         self._pairs.update(pairs)
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
         return iter(sorted(pair for pair in self._pairs.items() if pair[0].startswith(prefix)))
 
     def close(self) -> None:
-        """Nothing is open between cycles."""
+        """Do nothing: no file is open between cycles."""
 
 
 def _body(pairs: Iterable[KeyValue]) -> bytes:

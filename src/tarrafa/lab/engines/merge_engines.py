@@ -1,11 +1,13 @@
-"""A repository over one sorted file of fingerprints, with which each cycle's URLs are merged in one pass.
+"""A repository over one sorted file of fingerprints, merged with each cycle's URLs in one pass; and Mercator-B.
 
-    central     fingerprint, priority, links, those from outside, and whether collected, of every URL; new each cycle
-    hosts       the hashes of all hosts, sorted; a new one when there are new hosts
-    texts       every URL, line by line in the order of admission; a piece more each cycle
-    visits      what became of collected URLs; a piece more each cycle
+    central     fingerprint, priority, links, links from outside and a collected flag of each URL; new each cycle
+    hosts       the hashes of all hosts, sorted; replaced when there are new hosts
+    texts       every URL, one a line in the order of admission; one record more each cycle
+    visits      the visits of collected URLs; one record more each cycle
 
-A single URL is found quickly, the URLs of a host by reading all texts: the papers ask for no more of these engines.
+A single URL is found quickly, the URLs of a host by reading all texts: the papers ask no more of these engines.
+
+Mercator-B, and Polybot, sort a buffer of fingerprints and merge it with the file. DRUM does it by buckets.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +20,10 @@ from tarrafa.lab.engines.engine_folder import (
     EngineFolder,
     EngineState,
     HostList,
-    appended,
-    piece_of,
+    append_to,
     read_hosts,
-    read_pieces,
+    read_records,
+    record_of,
 )
 from tarrafa.lab.engines.offers import (
     RECORD,
@@ -40,17 +42,17 @@ from tarrafa.lab.engines.sorted_file import PartLayout, PartSum, SortedFile, Sor
 from tarrafa.verify.contract import LINKS_MAX, Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
-# Priority in the low half of four bytes, links in the high half; links from outside; and whether collected.
+# Priority in the low half of four bytes and links in the high half; links from outside; collected.
 LAYOUT = PartLayout(6, (np.dtype(np.uint32), np.dtype(np.uint16), np.dtype(np.uint8)))
 _VISIT = np.dtype([("fingerprint", "<u8"), *((name, RECORD[name]) for name in VISIT_NAMES)])
 
-# From the central file, the path of the next, and distinct keys with values and texts: the next file, which keys were
-# known, and with which values.
+# Takes the central file, the path of the next one, and distinct keys with values and texts. Returns the next file,
+# which keys were known, and their values before.
 Verify = Callable[[SortedFile, Path, U64, Values, list[str]], tuple[SortedFile, Bits, Values]]
 
 
 def combined(before: Values, given: Values) -> Values:
-    """What is known of URLs after they were offered again."""
+    """Combine the values of known URLs with those of the offer."""
     low, half = np.uint32(0xFFFF), np.uint32(16)
     priority = np.minimum(before[0] & low, given[0] & low)
     links = np.minimum((before[0] >> half) + (given[0] >> half), np.uint32(LINKS_MAX))
@@ -84,7 +86,7 @@ class MergeRepository:
 
     def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
         offer = offer_of(batch, state.seed, state.cycle)
-        self._sweep()  # of what a cycle that failed has left
+        self._sweep()  # left by a failed cycle
         target = self._folder.path / f"central{state.cycle}"
         central, known, before = self._verify(self._central, target, offer.fingerprints, _values(offer), offer.urls)
         fresh = np.flatnonzero(~known)
@@ -100,7 +102,7 @@ class MergeRepository:
         return cycle_result(known, before[2] != 0, offer)
 
     def _log(self, offer: Offer, fresh: Places) -> dict[str, int]:
-        """Write the texts of fresh URLs and the visits of collected ones behind the others; what counts then."""
+        """Append the texts of fresh URLs and the visits of collected ones; return the new sizes of the files."""
         now = np.flatnonzero(offer.collected())
         visits = np.empty(len(now), _VISIT)
         visits["fingerprint"] = offer.fingerprints[now]
@@ -108,8 +110,8 @@ class MergeRepository:
             visits[name] = offer.visits[name][offer.visit[now]]
         texts = "".join([offer.urls[place] + "\n" for place in fresh.tolist()]).encode("ascii")
         bodies = {"texts": texts, "visits": visits.tobytes()}
-        data = {name: piece_of(body) if body else b"" for name, body in bodies.items()}
-        return {name: appended(self._folder.path / name, self._sizes[name], data[name]) for name in data}
+        data = {name: record_of(body) if body else b"" for name, body in bodies.items()}
+        return {name: append_to(self._folder.path / name, self._sizes[name], data[name]) for name in data}
 
     def _commit(self, state: EngineState, central: SortedFile, hosts: HostList, sizes: dict[str, int]) -> None:
         self._folder.commit(state, central=central.path.name, written=central.written, hosts=hosts.stored, sizes=sizes)
@@ -120,15 +122,15 @@ class MergeRepository:
         return next(self._known([url]), None) if is_url(url) else None
 
     def urls_of(self, host: str) -> Iterator[Known]:
-        texts = (body.decode("ascii").split("\n") for body in self._pieces("texts"))
+        texts = (body.decode("ascii").split("\n") for body in self._records("texts"))
         return self._known([url for urls in texts for url in urls if url.startswith(host + "/")])
 
-    def _pieces(self, name: str) -> Iterator[bytes]:
-        """What was written to the texts or the visits, cycle by cycle."""
-        return read_pieces(self._folder.path / name, self._sizes[name])
+    def _records(self, name: str) -> Iterator[bytes]:
+        """Yield the records of the texts or the visits, cycle by cycle."""
+        return read_records(self._folder.path / name, self._sizes[name])
 
     def _known(self, urls: list[str]) -> Iterator[Known]:
-        """What is known of those URLs that are known, in their order."""
+        """Yield what is known of these URLs, in their order, without the unknown ones."""
         keys = keys_of(urls, self._folder.state.seed).fingerprints
         order = np.argsort(keys)
         hit, (hints, outside, collected) = self._central.lookup(LAYOUT, keys[order])
@@ -143,11 +145,11 @@ class MergeRepository:
                 yield known_of(url, records[place])
 
     def _add_visits(self, records: Rows, keys: U64) -> None:
-        visits = np.frombuffer(b"".join(self._pieces("visits")), _VISIT)
+        visits = np.frombuffer(b"".join(self._records("visits")), _VISIT)
         places = np.minimum(np.searchsorted(keys, visits["fingerprint"]), len(keys) - 1)
         ours = keys[places] == visits["fingerprint"]
         for name in VISIT_NAMES:
-            records[name][places[ours]] = visits[name][ours]  # of several, the last stays
+            records[name][places[ours]] = visits[name][ours]  # the last of several wins
 
     def counts(self) -> RepositoryCounts:
         return self._folder.state.counts(self._folder.path)

@@ -1,8 +1,8 @@
-"""A batch as distinct URLs, and what becomes of each: the part that all engines share.
+"""The distinct URLs of a batch, and how a cycle changes what is known of them. All engines share this.
 
-An `Offer` holds each URL of a batch once, in the order of their first appearance: the lowest of its priorities, the sum
-of its links, the last of its visits. Against what a repository knows of these URLs, `settled` says what it knows
-afterwards, and `found` says which set each belongs to.
+An `Offer` holds each URL of a batch once, in order of first appearance: its lowest priority, the sum of its links, its
+last visit. Given what a repository knows of these URLs, `updated_records` returns what it knows afterwards, and
+`cycle_result` the set that each belongs to.
 """
 
 from typing import Any, NamedTuple
@@ -21,16 +21,16 @@ Places = NDArray[np.intp]
 
 _VISIT = [("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")]
 VISIT_NAMES = tuple(name for name, _ in _VISIT)
-# What became of a URL; `cycle` is that of the batch.
+# The visit of a URL; `cycle` is that of the batch.
 VISIT = np.dtype([*_VISIT, ("cycle", "<u4")])
-# What is known of a URL; `cycle` is that of its admission.
+# The record of a URL; `cycle` is that of its admission.
 RECORD = np.dtype([*VISIT.descr, ("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")])
-# A URL of which nothing has been said yet.
+# The record of a URL that is not known yet.
 UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0, 0), RECORD)
 
 
 class Offer(NamedTuple):
-    """URLs that are offered, by columns: texts in any order but their own are slow, so these stay where they are."""
+    """Distinct URLs of a batch, as columns."""
 
     urls: list[str]
     hosts: U64
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
     priority: NDArray[np.uint16]
     links: NDArray[np.uint16]
     outside: NDArray[np.uint16]
-    visit: NDArray[np.int64]  # its place in `visits`, -1 if it was not collected
+    visit: NDArray[np.int64]  # index into `visits`, -1 if it was not collected
     visits: Rows
 
     def take(self, places: Places) -> "Offer":
@@ -58,7 +58,7 @@ class Offer(NamedTuple):
         return self.take(np.arange(first, end))
 
     def by_url(self) -> "Offer":
-        """In lexicographical order, as text engines want it."""
+        """Return the offer in the lexicographical order of its URLs."""
         return self.take(np.array(sorted(range(len(self.urls)), key=self.urls.__getitem__), np.intp))
 
     def collected(self) -> Bits:
@@ -66,7 +66,7 @@ class Offer(NamedTuple):
 
 
 def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
-    """Each URL of the batch once."""
+    """Return each URL of the batch once."""
     collected, extracted = batch.collected, batch.extracted
     texts = pa.concat_arrays([texts_of(collected.urls), texts_of(extracted.urls)])
     urls, count = texts.to_pylist(), len(collected.urls)
@@ -83,7 +83,7 @@ def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
 
 
 def distinct(offer: Offer) -> Offer:
-    """Each URL once; of its visits the last one of the last batch."""
+    """Merge equal URLs; the last visit of the last batch counts."""
     if not offer.urls:
         return offer
     order = np.argsort(offer.fingerprints)
@@ -104,23 +104,23 @@ def distinct(offer: Offer) -> Offer:
 
 
 def _sums(counts: NDArray[np.uint16], firsts: Places) -> NDArray[np.uint16]:
-    """Of each run of counts, up to what a column can hold."""
+    """Sum each run of counts, up to the limit of the column."""
     return np.minimum(np.add.reduceat(counts, firsts, dtype=np.uint32), LINKS_MAX).astype(np.uint16)
 
 
 def _last_visits(offer: Offer, fingerprints: U64) -> NDArray[np.int64]:
-    """For each of the sorted fingerprints the last visit, or -1."""
+    """Return the index of the last visit of each sorted fingerprint, or -1."""
     visited = np.flatnonzero(offer.visit >= 0)
     keys, places = offer.fingerprints[visited], offer.visit[visited]
     visits = offer.visits[places]
     order = np.lexsort((visits["at_seconds"], visits["cycle"], keys))
     found = np.full(len(fingerprints), -1, np.int64)
-    found[np.searchsorted(fingerprints, keys[order])] = places[order]  # of several, the last stays
+    found[np.searchsorted(fingerprints, keys[order])] = places[order]  # the last of several wins
     return found
 
 
-def settled(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
-    """The records after the cycle; `before` is UNKNOWN where a URL is not known."""
+def updated_records(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
+    """Return the records after the cycle; `before` is UNKNOWN for URLs that are not known."""
     after = before.copy()
     after["cycle"][~known] = cycle
     after["priority"] = np.minimum(before["priority"], offer.priority)
@@ -135,7 +135,7 @@ def settled(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows:
 
 
 def cycle_result(known: Bits, before: Bits, offer: Offer) -> Cycle:
-    """The four sets; `before` says which URLs were collected before."""
+    """Return the four sets of the cycle; `before` flags the URLs that were collected before."""
     now = offer.collected()
     urls = offer.urls
     return Cycle(
@@ -154,10 +154,10 @@ def known_of(url: str, record: Rows) -> Known:
 
 
 def is_url(text: str) -> bool:
-    """Whether keys can be made of it; what is no URL was never offered."""
+    """Return True if keys can be computed for the text; anything else was never offered."""
     return text.isascii() and text.count("/") >= 3
 
 
 def host_text(url: str) -> str:
-    """Everything before the path, credentials included: what the hash of the host is made of."""
+    """Return everything before the path, including credentials: the text that the host's hash is computed from."""
     return url[: url.index("/", len("http://x"))]

@@ -1,6 +1,6 @@
-"""RocksDB: sorted runs on disk that are merged in the background. One batch of writes a cycle, synced.
+"""RocksDB: sorted runs on disk that are merged in the background. A cycle is one synced batch of writes.
 
-Set up as its manual asks for point look-ups: Bloom filters of ten bits a key, a cache of blocks, larger buffers.
+Configured for point look-ups as its manual says: Bloom filters of ten bits a key, a block cache, larger buffers.
 """
 
 import time
@@ -17,7 +17,7 @@ _CACHE_BYTES = 256 * 2**20
 _BUFFER_BYTES = 64 * 2**20
 _BITS_PER_KEY = 10
 _LOOK_SECONDS = 0.01
-# What RocksDB calls the work that it does beside, and that which is about to begin.
+# Properties of RocksDB that count background work, running and pending.
 _BACKGROUND = ("num-running-compactions", "num-running-flushes", "compaction-pending", "mem-table-flush-pending")
 
 
@@ -25,8 +25,8 @@ class RocksdbRepository(KeyValueRepository):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, _RocksdbStore, StoreTraits("runs", _RocksdbError, _is_damage))
 
-    def rest(self) -> None:
-        """Wait until nothing is merged in the background: so whoever measures knows whose work it was."""
+    def wait_for_merges(self) -> None:
+        """Wait until no merge runs in the background, so that its cost is measured with its cause."""
         runs = self._folder.store
         assert isinstance(runs, _RocksdbStore)
         while runs.is_merging():
@@ -34,7 +34,7 @@ class RocksdbRepository(KeyValueRepository):
 
 
 class _RocksdbError(Exception):
-    """What the library raises, which has no class for it."""
+    """An error of the library, which raises plain `Exception`."""
 
 
 def _is_damage(error: Exception) -> bool:
@@ -70,7 +70,7 @@ class _RocksdbStore:
             self._database.write(batch, self._durable)
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
-        """By the iterator that has a status: the others end at a damaged block as if that were the end."""
+        """Use the iterator with a status: the others end at a damaged block as if it were the end."""
         with _named():
             runs = self._database.iter()
             runs.seek(prefix)
@@ -83,7 +83,7 @@ class _RocksdbStore:
         return any(self._database.property_int_value(f"rocksdb.{name}") for name in _BACKGROUND)
 
     def close(self) -> None:
-        """What could not be merged is in the log of writes, where the next start finds it."""
+        """Close; what could not be merged is in the write-ahead log, which the next start replays."""
         with suppress(_RocksdbError), _named():
             self._database.close()
 

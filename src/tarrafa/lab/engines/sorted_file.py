@@ -1,8 +1,8 @@
 """A sorted file of keys with values, rewritten in one sequential pass.
 
-The file is a row of parts, each a range of keys and of equal width, and a part is a row of columns: its keys, then each
-of its values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time. The sum
-of each part is known, and compared whenever the part is read.
+The file consists of parts, one for each of equal ranges of keys. A part consists of columns: its keys, then each of its
+values. So a part is read, changed and written as whole arrays, and only one part is in memory at a time. Each part has
+a checksum that is verified whenever it is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,16 +13,16 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.lab.engines.engine_folder import checked, refuse, sync_file
+from tarrafa.lab.engines.engine_folder import check_length, refuse, sync_file
 from tarrafa.lab.engines.offers import U64, Bits
 
 Values = tuple[NDArray[np.unsignedinteger], ...]
-# Given what is there and what is offered, what is there then.
+# Takes the present values and the offered ones, and returns the new ones.
 Combine = Callable[[Values, Values], Values]
 
 
 class PartLayout(NamedTuple):
-    """How many parts, a power of two up to 256; and the kinds of the values."""
+    """The number of parts, as a power of two up to 256, and the types of the values."""
 
     part_bits: int
     kinds: tuple[np.dtype[np.unsignedinteger], ...]
@@ -47,14 +47,14 @@ class SortedPart(NamedTuple):
     values: Values
 
     def find(self, keys: U64) -> tuple[NDArray[np.intp], Bits]:
-        """Where each key stands or would stand, and whether it does; the keys are sorted."""
+        """Return the position of each sorted key, and whether it is present."""
         places = np.searchsorted(self.keys, keys)
         inside = np.minimum(places, max(len(self.keys) - 1, 0))
         hit = self.keys[inside] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
         return places, hit
 
     def values_at(self, places: NDArray[np.intp], hit: Bits) -> Values:
-        """The values of keys that are there, zero for the others."""
+        """Return the values of present keys, and zero for the others."""
         found = []
         for column in self.values:
             values = np.zeros(len(places), column.dtype)
@@ -63,7 +63,7 @@ class SortedPart(NamedTuple):
         return tuple(found)
 
     def put(self, places: NDArray[np.intp], hit: Bits, keys: U64, values: Values) -> "SortedPart":
-        """Change the values of keys that are there, and insert the others."""
+        """Change the values of present keys, and insert the others."""
         for column, new in zip(self.values, values, strict=True):
             column[places[hit]] = new[hit]
         at = places[~hit]
@@ -98,7 +98,7 @@ def _woven(
 
 
 class PartSum(NamedTuple):
-    """A part as the manifest knows it."""
+    """A part in the manifest: its rows and checksum."""
 
     rows: int
     sum: int
@@ -106,10 +106,10 @@ class PartSum(NamedTuple):
 
 class SortedFile(NamedTuple):
     path: Path
-    written: list[PartSum]  # its parts; none if there is no file yet
+    written: list[PartSum]  # of its parts; empty if there is no file yet
 
     def parts(self, layout: PartLayout) -> Iterator[SortedPart]:
-        """In their order, each read once."""
+        """Yield the parts in order, each read once."""
         if not self.written:
             yield from (SortedPart(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
             return
@@ -118,14 +118,14 @@ class SortedFile(NamedTuple):
                 yield layout.read(file, written)
 
     def _opened(self, layout: PartLayout) -> BinaryIO:
-        return checked(self.path, self._offset(layout, len(self.written))).open("rb")
+        return check_length(self.path, self._offset(layout, len(self.written))).open("rb")
 
     def _offset(self, layout: PartLayout, place: int) -> int:
-        """Where a part begins."""
+        """Return the offset of a part."""
         return sum(each.rows for each in self.written[:place]) * layout.row_bytes()
 
     def lookup(self, layout: PartLayout, keys: U64) -> tuple[Bits, Values]:
-        """Which of these keys are there, and their values; the keys are sorted, and only their parts are read."""
+        """Return which of these sorted keys are present, and their values. Only their parts are read."""
         hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
         for part, some in self._parts_of(layout, keys):
             places, hit = part.find(some)
@@ -134,7 +134,7 @@ class SortedFile(NamedTuple):
         return np.concatenate(hits), tuple(np.concatenate(columns) for columns in zip(*values, strict=True))
 
     def _parts_of(self, layout: PartLayout, keys: U64) -> Iterator[tuple[SortedPart, U64]]:
-        """The parts to which keys belong, each with these."""
+        """Yield each part that has some of the keys, with these keys."""
         edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.written) + 1))
         if not edges[-1]:
             return
@@ -145,7 +145,7 @@ class SortedFile(NamedTuple):
 
 
 def write_sorted(path: Path, parts: Iterable[SortedPart]) -> SortedFile:
-    """A new file of the parts, written as they come."""
+    """Write a new file of the parts, one by one."""
     with path.open("wb") as file:
         written = [part.write(file) for part in parts]
         file.flush()

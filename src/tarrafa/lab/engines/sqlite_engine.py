@@ -1,6 +1,6 @@
-"""A B-tree database, as in Pinkerton's WebCrawler: each URL is looked up where it stands on disk.
+"""A B-tree database, as in Pinkerton's WebCrawler: each URL is looked up on disk.
 
-One transaction a cycle, in the log that SQLite writes ahead, which is synced before the transaction counts.
+A cycle is one transaction in SQLite's write-ahead log, which is synced at the commit.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ class SqliteRepository(KeyValueRepository):
 
 
 def _is_damage(error: Exception) -> bool:
-    """The low byte of the code is its kind; the rest says more than we need."""
+    """Return True for a damaged database. The low byte of the code is its class."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -28,7 +28,7 @@ class _SqliteStore:
     def __init__(self, folder: Path) -> None:
         path = folder / _FILE
         if path.exists():
-            # What may only be read, SQLite would open all the same, and leave a log that may only be read too.
+            # SQLite would open a read-only file, and leave a read-only log beside it.
             path.open("r+b").close()
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -54,7 +54,7 @@ class _SqliteStore:
         self._database.execute("COMMIT")
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
-        """A key has 17 bytes, so that none lies between a prefix and the same prefix followed by many high bytes."""
+        """Yield the pairs of a prefix. Keys have 17 bytes: none sorts behind the prefix followed by 16 high bytes."""
         ends = (prefix, prefix + b"\xff" * 16)
         yield from self._database.execute("SELECT key, value FROM pairs WHERE key BETWEEN ? AND ? ORDER BY key", ends)
 

@@ -1,7 +1,7 @@
-"""VEUNIQ as printed (Algorithm 1): N blocks of sorted text by the hash of the host, visited in turn.
+"""VEUNIQ as printed (Algorithm 1): N blocks of sorted text by the hash of the host, verified in turn.
 
-A cycle writes the URLs of other blocks behind those that wait for them (TMP), takes in what waits for its own block,
-sorts, merges with the block and rewrites it. Of a file that waits only those bytes count that the manifest counts.
+A cycle appends the URLs of other blocks to their waiting files (TMP), reads the waiting file of its own block, sorts,
+merges with the block and rewrites it. Only the bytes of a waiting file that the manifest counts are valid.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.lab.engines.engine_folder import EngineFolder, EngineState, appended, packed, read_pieces, unpacked
+from tarrafa.lab.engines.engine_folder import EngineFolder, EngineState, append_to, pack_rows, read_records, unpack_rows
 from tarrafa.lab.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
-from tarrafa.lab.engines.sorted_text import Subgroup, SubgroupFile, counted
+from tarrafa.lab.engines.sorted_text import Subgroup, SubgroupFile, with_counts
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
 BLOCKS = 10
-# A URL that waits, and its visit if it was collected.
+# A waiting URL, and its visit if it was collected.
 _WAITING = np.dtype(
     [
         *(("host", "<u8"), ("fingerprint", "<u8")),
@@ -29,9 +29,9 @@ _WAITING = np.dtype(
 
 
 class _TextBlock(NamedTuple):
-    """A block as the manifest holds it."""
+    """A block in the manifest."""
 
-    since: int = 0  # the cycle that last took in what waited; part of the names of its files
+    since: int = 0  # the last cycle that verified the block; part of the names of its files
     waiting: int = 0
     waiting_bytes: int = 0
     subgroups: list[Subgroup] = []  # noqa: RUF012
@@ -39,7 +39,7 @@ class _TextBlock(NamedTuple):
 
 class VeuniqText:
     def __init__(self, folder: Path, *, blocks: int = BLOCKS, seed: int | None = None) -> None:
-        """The number of blocks and the seed are those of the first opening."""
+        """Open the repository; the number of blocks and the seed are those of the first opening."""
         self._folder = EngineFolder(folder, seed)
         stored = self._folder.rest.get("blocks", [_TextBlock()] * blocks)
         self._blocks = [_block_from(*each) for each in stored]
@@ -64,11 +64,11 @@ class VeuniqText:
         number, chosen = state.cycle, state.cycle % len(self._blocks)
         offer = offer_of(batch, state.seed, number)
         places = _places(offer.hosts, len(self._blocks))
-        after = [self._set_aside(place, offer, places) for place in range(len(self._blocks))]
-        mine = distinct(self._waiting(chosen, offer.take(np.flatnonzero(places == chosen)))).by_url()
+        after = [self._append_waiting(place, offer, places) for place in range(len(self._blocks))]
+        mine = distinct(self._read_waiting(chosen, offer.take(np.flatnonzero(places == chosen)))).by_url()
         file, cycle = self._file(chosen).rewrite(self._folder.path / f"block{chosen}-{number}", mine, number)
         after[chosen] = _TextBlock(number, 0, 0, file.subgroups)
-        self._commit(counted(state, [subgroup for block in after for subgroup in block.subgroups]), after)
+        self._commit(with_counts(state, [subgroup for block in after for subgroup in block.subgroups]), after)
         return cycle._replace(block=chosen, set_aside=int((places != chosen).sum()))
 
     def _commit(self, state: EngineState, blocks: list[_TextBlock]) -> None:
@@ -76,18 +76,18 @@ class VeuniqText:
         self._blocks = blocks
         self._sweep()
 
-    def _set_aside(self, place: int, offer: Offer, places: NDArray[np.int64]) -> _TextBlock:
-        """The block after its URLs were written behind those that wait for it."""
+    def _append_waiting(self, place: int, offer: Offer, places: NDArray[np.int64]) -> _TextBlock:
+        """Append the block's URLs to its waiting file; return the block afterwards."""
         block, theirs = self._blocks[place], offer.take(np.flatnonzero(places == place))
         if not theirs.urls or place == (self._folder.state.cycle + 1) % len(self._blocks):
             return block
-        size = appended(self._path("tmp", place), block.waiting_bytes, packed(_rows_of(theirs), theirs.urls))
+        size = append_to(self._path("tmp", place), block.waiting_bytes, pack_rows(_rows_of(theirs), theirs.urls))
         return block._replace(waiting=block.waiting + len(theirs.urls), waiting_bytes=size)
 
-    def _waiting(self, place: int, offer: Offer) -> Offer:
-        """What waits for the block, and what is offered now."""
-        bodies = read_pieces(self._path("tmp", place), self._blocks[place].waiting_bytes)
-        parts = [unpacked(body, _WAITING) for body in bodies]
+    def _read_waiting(self, place: int, offer: Offer) -> Offer:
+        """Return the waiting URLs of the block, and those offered now."""
+        bodies = read_records(self._path("tmp", place), self._blocks[place].waiting_bytes)
+        parts = [unpack_rows(body, _WAITING) for body in bodies]
         rows = np.concatenate([*(part[0] for part in parts), _rows_of(offer)])
         return _offer_from(rows, [url for urls in (*(part[1] for part in parts), offer.urls) for url in urls])
 
@@ -114,7 +114,7 @@ class VeuniqText:
 
 
 def _places(hosts: NDArray[np.uint64], blocks: int) -> NDArray[np.int64]:
-    """The block of each host, as `urls.block_of` gives it."""
+    """Return the block of each host, as `urls.block_of` does."""
     return (((hosts >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)).astype(np.int64)
 
 

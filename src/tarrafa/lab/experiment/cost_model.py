@@ -1,7 +1,7 @@
-"""What verifying URLs costs in bytes read and written: equations 1 to 3 of the VEUNIQ paper, and its Table 2.
+"""The cost of verifying URLs in bytes read and written: equations 1 to 3 of the VEUNIQ paper, and its Table 2.
 
-The unit is the overhead α: how many times the bytes of the URLs under verification go to or come from the disk. The
-paper leaves open what its table leans on, and it comes out to the digit with this:
+The unit is the overhead α: how many times the bytes of the URLs under verification are read or written. The paper does
+not state all assumptions of its table; these reproduce it to the digit:
 
 - a gigabyte of memory is 2**30 bytes, a giga-URL is 10**9;
 - β, the share of URLs that belong to another block, is 0.3 (the text says about 0.2);
@@ -17,7 +17,7 @@ from decimal import ROUND_HALF_UP, Decimal
 GIGA = 10**9
 GIBI = 2**30
 
-# The rows and columns of Table 2, and what is printed there.
+# The rows and columns of Table 2, and its printed values.
 URLS = (GIGA * 3 // 10, 3 * GIGA, 30 * GIGA, 300 * GIGA, 3000 * GIGA)
 MEMORIES = (2 * GIBI, 4 * GIBI, 8 * GIBI, 16 * GIBI)
 PRINTED_BLOCKS = (2_097, 2_097, 6_926, 38_822, 306_991)
@@ -39,7 +39,7 @@ PRINTED_VEUNIQ = (
 
 @dataclass(frozen=True, slots=True)
 class ModelParameters:
-    """Table 1 of the paper, with the values of section 6.1; the letters are the paper's."""
+    """Table 1 of the paper, with the values of section 6.1 and the paper's letters."""
 
     fresh_share: float = 1 / 9  # p
     known_urls: int = GIGA  # U
@@ -52,7 +52,7 @@ class ModelParameters:
 
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
-    """One cell of Table 2 for each of the two, with what is printed there."""
+    """A cell of Table 2 for DRUM and one for VEUNIQ, with the printed values."""
 
     urls: int
     memory_bytes: int
@@ -68,25 +68,25 @@ class ModelCosts:
 
 
 def drum_buckets(memory_bytes: int, given: ModelParameters) -> float:
-    """k: as many buckets as there is memory for their buffers."""
+    """Return k: the number of buckets whose buffers fit in memory."""
     return memory_bytes / (4 * given.file_buffer_bytes)
 
 
 def drum_disk_bytes(memory_bytes: int, given: ModelParameters) -> float:
-    """D: the disk that the buckets take when none is wasted."""
+    """Return D: the disk space of the buckets when none is wasted."""
     per_key = given.hash_bytes + given.pointer_bytes
     return memory_bytes**2 * (given.hash_bytes + given.url_bytes) / (8 * given.file_buffer_bytes * per_key)
 
 
 def drum_written_bytes(urls: int, buckets: float, bucket_bytes: float, given: ModelParameters) -> float:
-    """w of equation 1: the central file is read and written once for each time that the buckets have filled."""
+    """Return w of equation 1: the central file is read and written once each time the buckets have filled."""
     p, known, b, size = given.fresh_share, given.known_urls, given.url_bytes, given.hash_bytes
     passes = (2 * known * size + p * size * urls) * size / (b * buckets * bucket_bytes)
     return urls * b * (passes + 2 + p + 2 * size / b)
 
 
 def drum_overhead(urls: int, memory_bytes: int, disk_bytes: float, given: ModelParameters) -> float:
-    """α of equation 2: memory is the limit, or the disk for the buckets is."""
+    """Return α of equation 2, limited by memory or by the disk for the buckets."""
     p, b, size, pointer = given.fresh_share, given.url_bytes, given.hash_bytes, given.pointer_bytes
     moved = 2 * given.known_urls * size + p * size * urls
     if memory_bytes**2 < 8 * given.file_buffer_bytes * disk_bytes * (size + pointer) / (size + b):
@@ -97,14 +97,14 @@ def drum_overhead(urls: int, memory_bytes: int, disk_bytes: float, given: ModelP
 
 
 def veuniq_overhead(urls: int, memory_bytes: int, blocks: float, given: ModelParameters) -> float:
-    """α of equation 3: a cycle reads and writes one block of N, and sets the URLs of the others aside."""
+    """Return α of equation 3: a cycle reads and writes one block of N, and defers the URLs of the others."""
     p, b, pointer, beta = given.fresh_share, given.url_bytes, given.pointer_bytes, given.other_block_share
     merged = urls * p * (b + pointer) + 2 * b * given.known_urls
     return (b + pointer) * (merged + 2 * blocks * memory_bytes * beta) / (b * blocks * memory_bytes)
 
 
 def blocks_at(row: int, memory_bytes: int, given: ModelParameters) -> float:
-    """N at a row of Table 2."""
+    """Return N at a row of Table 2."""
     blocks = drum_buckets(memory_bytes, given)
     for urls in URLS[2 : row + 1]:
         blocks *= 1 + math.log(urls / (3 * GIGA))
@@ -112,7 +112,7 @@ def blocks_at(row: int, memory_bytes: int, given: ModelParameters) -> float:
 
 
 def table(given: ModelParameters | None = None) -> list[ModelCosts]:
-    """The twenty cells of Table 2, row by row."""
+    """Return the twenty cells of Table 2, row by row."""
     given = given or ModelParameters()
     return [_cell(row, column, given) for row in range(len(URLS)) for column in range(len(MEMORIES))]
 
@@ -132,6 +132,6 @@ def _cell(row: int, column: int, given: ModelParameters) -> ModelCosts:
 
 
 def printed(overhead: float) -> str:
-    """As the paper prints it: rounded to three digits, then to two."""
+    """Format an overhead as the paper does: rounded to three digits, then to two."""
     thousandths = Decimal(overhead).quantize(Decimal("0.001"), ROUND_HALF_UP)
     return str(thousandths.quantize(Decimal("0.01"), ROUND_HALF_UP))

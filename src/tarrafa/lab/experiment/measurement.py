@@ -1,7 +1,7 @@
-"""What a piece of work costs this process: time, bytes moved, memory. Linux only, as the figures come from /proc.
+"""Measure what a piece of work costs this process: time, bytes moved, memory. Linux only, by /proc.
 
-Bytes are those that read and write calls moved (`rchar` and `wchar`), whether from the disk or from the system's cache;
-what is read through a mapping of a file into memory is not among them.
+Bytes are those that read and write calls moved (`rchar` and `wchar`), from the disk or from the page cache. Reads
+through a memory-mapped file are not counted.
 """
 
 import os
@@ -17,16 +17,16 @@ _QUIET_TRIES = 500
 
 
 class WorkCost(NamedTuple):
-    cpu_seconds: float  # of all threads, also of what goes on in the background after the work
+    cpu_seconds: float  # of all threads, including background work that follows
     wall_seconds: float
     read_bytes: int
     written_bytes: int
-    held_bytes: int  # memory that is still held after the work
-    peak_bytes: int  # memory at the highest, above what was held before
+    held_bytes: int  # growth of memory after the work
+    peak_bytes: int  # peak of memory, above that before the work
 
 
 def measured(work: Callable[[], object]) -> WorkCost:
-    """Do the work, wait until it is quiet, and say what it cost. What it returns is dropped first."""
+    """Do the work, wait until the process is idle, and return the cost. The result of the work is dropped first."""
     before, held_before = _moved(), _memory("VmRSS")
     _forget_peak()
     cpu, wall = time.process_time(), time.perf_counter()
@@ -40,7 +40,7 @@ def measured(work: Callable[[], object]) -> WorkCost:
 
 
 def _wait_until_quiet() -> None:
-    """A database may go on in threads of its own, which would be charged to whatever is measured next."""
+    """Wait until background threads are idle; otherwise their work would be charged to the next measurement."""
     for _ in range(_QUIET_TRIES):
         cpu = time.process_time()
         time.sleep(_QUIET_SECONDS)
@@ -65,12 +65,12 @@ def rss_bytes() -> int:
 
 
 def _forget_peak() -> None:
-    """Let the system note the highest memory anew from here on; 5 is its word for that."""
+    """Reset the peak of memory; Linux takes the code 5 for that."""
     (_PROCESS / "clear_refs").write_text("5")
 
 
 def disk_bytes(folder: Path) -> int:
-    """What the files of a folder take on the disk; a file with holes takes less than its length."""
+    """Return the disk space of a folder's files; a sparse file takes less than its length."""
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:

@@ -1,8 +1,8 @@
-"""Tables 3, 4.3, 4.4 and 4.5 of the papers as printed, the same computed from curves, and what comes of the comparison.
+"""Tables 3, 4.3, 4.4 and 4.5 of the papers as printed, our figures for the same, and a comparison.
 
-Tables 4.4 and 4.5 follow from 4.3: a cycle of 100,000 pages takes 270 seconds for everything but the verifier, and adds
-a million known URLs. Summed over cycles, with times between the printed sizes on straight lines, that gives the printed
-hours to within half a percent, and the rates are pages by time.
+Tables 4.4 and 4.5 follow from 4.3: a cycle of 100,000 pages takes 270 seconds without the verifier, and adds a million
+known URLs. Summed over cycles, with times interpolated between the printed sizes, that gives the printed hours to
+within half a percent; the rates are pages divided by time.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ TABLE_4_5 = {
 
 
 class SizeMark(NamedTuple):
-    """An engine at a size of the repository; what the papers print is none for engines that they do not measure."""
+    """An engine at a size of the repository; printed figures are None for engines that the papers do not measure."""
 
     engine: str
     millions: float
@@ -53,7 +53,7 @@ def printed_curve(times: tuple[float, ...]) -> GrowthCurve:
 
 
 def crawl_hours(cycle_seconds: GrowthCurve, millions: float) -> float:
-    """How long a crawl takes until so many millions of URLs are known."""
+    """Return the hours of a crawl until so many millions of URLs are known."""
     cycles = max(1, round(millions * MILLION / KNOWN_PER_CYCLE))
     verifying = sum(cycle_seconds.at(cycle * KNOWN_PER_CYCLE) for cycle in range(1, cycles + 1))
     return (cycles * OTHER_SECONDS + verifying) / 3600
@@ -65,7 +65,7 @@ def pages_per_second(cycle_seconds: GrowthCurve, millions: float) -> float:
 
 
 def marks(rows: list[GrowthRow]) -> list[SizeMark]:
-    """Every engine at the papers' sizes as far as it got, and at the last size."""
+    """Return every engine at the papers' sizes that it reached, and at its last size."""
     found = []
     for engine in dict.fromkeys(row.engine for row in rows):
         wall, cpu = curve(rows, engine), curve(rows, engine, wall=False)
@@ -96,7 +96,7 @@ HEADS = (
 
 
 def cells(mark: SizeMark) -> tuple[str, ...]:
-    """A row of the table, under HEADS."""
+    """Return a row of the table, under HEADS."""
     ours = (f"{mark.cpu_seconds:.2f}", f"{mark.wall_seconds:.2f}")
     crawl = (f"{mark.crawl_hours:.2f}", _shown(mark.table_4_4), f"{mark.pages_per_second:.2f}", _shown(mark.table_4_5))
     return (mark.engine, f"{mark.millions:g}", *ours, _shown(mark.table_3), _shown(mark.table_4_3), *crawl)
@@ -107,14 +107,14 @@ def _shown(figure: float | None) -> str:
 
 
 def page(found: list[SizeMark]) -> str:
-    """The table and the verdict as Markdown."""
+    """Return the table and the verdict as Markdown."""
     lines = [HEADS, ("---",) * len(HEADS), *(cells(mark) for mark in found)]
     rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"# Time per cycle as the repository grows\n\n{rows}\n\n{verdict(found)}\n"
 
 
 def verdict(found: list[SizeMark]) -> str:
-    """What the figures say, in sentences."""
+    """Return the conclusions in sentences."""
     sentences = [_growth(found, engine) for engine in dict.fromkeys(mark.engine for mark in found)]
     last = {mark.engine: mark for mark in found}
     if "veuniq" in last:

@@ -1,8 +1,8 @@
-"""What the size of blocks, of batches and the ratio of runs do to the cost of VEUNIQ: one is varied, the others stay.
+"""Measure how block size, batch size and run ratio affect the cost of VEUNIQ, varying one at a time.
 
-Each point is a repository of its own that grows from empty to the same size, fast as in a young crawl; then steady
-cycles are measured. The stream is given the size of blocks too, as a crawler follows the blocks that there are. Costs
-are those of a million URLs, so that batches of unlike sizes can be compared.
+Each point is its own repository that grows from empty to the same size, fast as in a young crawl; then steady cycles
+are measured. The stream gets the block size too, because a crawler follows the blocks of its repository. Costs are for
+a million URLs, so that batches of different sizes can be compared.
 """
 
 import tempfile
@@ -27,12 +27,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ParameterPoint:
-    """One choice of all that is varied."""
+    """One value for each parameter."""
 
     block_rows: int
     batch_urls: int
     run_ratio: int
-    scheduled: int  # of a host at a time
+    scheduled: int  # URLs of a host
 
 
 class ParameterEffect(NamedTuple):
@@ -46,7 +46,7 @@ class ParameterEffect(NamedTuple):
 
 
 def points(known: int) -> list[tuple[str, ParameterPoint]]:
-    """A middle, in proportion to the size of the repository, and what is varied around it."""
+    """Return a middle point, in proportion to the size of the repository, and variations of it."""
     usual = RepositoryBounds()
     middle = ParameterPoint(known // 4, known // 20, usual.run_ratio, usual.quota.scheduled)
     blocks = [known // part for part in (2, 4, 8, 16)]
@@ -98,7 +98,7 @@ def _stream(point: ParameterPoint, known: int) -> UrlStream:
 
 
 def _grown(repository: Veuniq, stream: UrlStream, known: int) -> list[WorkCost]:
-    """Let it grow; the costs of the cycles after that."""
+    """Grow the repository, and return the costs of the cycles after that."""
     while stream.expected_known < known:
         repository.cycle(stream.batch(stream.next_number))
     return [measured(partial(repository.cycle, stream.batch(stream.next_number))) for _ in range(CYCLES)]

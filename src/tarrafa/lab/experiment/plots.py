@@ -1,4 +1,4 @@
-"""Pictures of experiments, PNG and SVG. Needs matplotlib, from the extra `plots`."""
+"""Figures of experiments as PNG and SVG. Needs matplotlib, from the extra `plots`."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ def check_installed() -> None:
 
 @contextmanager
 def figure_of(folder: Path, name: str, columns: int) -> Iterator[Any]:
-    """Axes side by side to draw on; written as PNG and as SVG when the block has ended."""
+    """Yield axes side by side to draw on; write the figure as PNG and SVG when the block ends."""
     check_installed()
-    # A figure of its own, without pyplot: no window system is asked, and nothing is left behind in the process.
+    # Without pyplot: it needs no window system, and leaves no state in the process.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -39,7 +39,7 @@ def figure_of(folder: Path, name: str, columns: int) -> Iterator[Any]:
 
 
 def draw(rows: list[GrowthRow], folder: Path) -> None:
-    """`growth.png` and `growth.svg`: ours on the left, ours beside the papers' on the right."""
+    """Write `growth.png` and `growth.svg`: our figures on the left, beside the papers' on the right."""
     with figure_of(folder, "growth", columns=2) as (left, right):
         _draw_ours(left, rows)
         _draw_beside_papers(right, rows)
@@ -68,7 +68,7 @@ def _draw_beside_papers(axes: Any, rows: list[GrowthRow]) -> None:
 
 
 def _outline(median: GrowthCurve) -> tuple[list[float], list[float]]:
-    """Of a run in a hurry only where usual cycles ended: between, nothing was measured."""
+    """Return the points of a curve; for a run with --hurry only those where measured cycles ended."""
     known, seconds = median.known, median.seconds
     steps = [(after - before) / MILLION for before, after in pairwise(known)]
     ends = [place for place, step in enumerate(steps) if step > _GAP_MILLIONS]

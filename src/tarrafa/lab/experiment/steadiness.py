@@ -1,4 +1,4 @@
-"""Is the rate at the end of a long crawl the rate at its start? A crawl of the made-up web, watched from outside."""
+"""Compare the rate at the end of a long crawl with that at its start, on the synthetic web."""
 
 import csv
 import json
@@ -17,11 +17,11 @@ from tarrafa.lab.web import served_in_process
 
 SAMPLES = "crawl.csv"
 _LOOK_SECONDS = 2.0
-_PARTS = 10  # of the crawl, of which the first and the last are compared
+_PARTS = 10  # parts of the crawl; the first and the last are compared
 
 
 class CrawlSample(NamedTuple):
-    """How the crawl stood."""
+    """The state of a crawl at a moment."""
 
     seconds: float
     pages: int
@@ -35,7 +35,7 @@ _BEGINNING = CrawlSample(0.0, 0, 0, 0.0, 0, 0)
 
 
 class CrawlPart(NamedTuple):
-    """What a part of the crawl was like."""
+    """The figures of a part of the crawl."""
 
     pages: int
     pages_per_second: float
@@ -45,12 +45,12 @@ class CrawlPart(NamedTuple):
 
 
 def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> list[CrawlSample]:
-    """Crawl so many pages of a web that has twice as many; one sample every few seconds."""
+    """Crawl so many pages of a web that has twice as many; return one sample every few seconds."""
     with served_in_process("--hosts", str(hosts), "--pages", str(2 * pages), "--log-size", "0") as url:
         own = ["--allow-private", "--scope", "any", "--delay", "0s"]
         words = ["crawl", url, "--dir", str(folder), "--pages", str(pages), "--json", *own]
         command = [sys.executable, "-m", "tarrafa", *words]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own command
             assert process.stdout is not None
             try:
                 samples = _samples(process, CrawlFolder(folder), tell)
@@ -78,7 +78,7 @@ def sample(status: dict[str, Any]) -> CrawlSample:
 
 
 def parts(samples: Sequence[CrawlSample], count: int = _PARTS) -> list[CrawlPart]:
-    """Parts of as many pages each; those in which there was no look are left out."""
+    """Divide the crawl into parts of equal pages, leaving out those without a sample."""
     last = samples[-1].pages
     marks = [last * number / count for number in range(1, count + 1)]
     edges = [next(each for each in samples if each.pages >= mark) for mark in marks]
@@ -92,7 +92,7 @@ def parts(samples: Sequence[CrawlSample], count: int = _PARTS) -> list[CrawlPart
 
 
 def verdict(found: Sequence[CrawlPart]) -> str:
-    # The first part has the start in it, and hosts that are met for the first time.
+    # The first part includes the start-up, and hosts that are met for the first time.
     first, last = found[min(1, len(found) - 1)], found[-1]
     rate, cost = last.pages_per_second / first.pages_per_second, _ratio(last, first)
     return (
@@ -108,7 +108,7 @@ def _ratio(last: CrawlPart, first: CrawlPart) -> float:
 
 
 def page(found: Sequence[CrawlPart]) -> str:
-    """The table and the verdict, in Markdown."""
+    """Return the table and the verdict as Markdown."""
     lines = ["| pages | pages a second | CPU-seconds per 1,000 pages | memory | URLs known |", "|---|---|---|---|---|"]
     lines += [
         f"| {part.pages:,} | {part.pages_per_second:.0f} | {part.cpu_seconds_per_1000_pages:.2f} | "
@@ -119,7 +119,7 @@ def page(found: Sequence[CrawlPart]) -> str:
 
 
 def write(samples: Sequence[CrawlSample], out: Path) -> None:
-    """Samples, table and plots."""
+    """Write samples, table and plots."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / SAMPLES).open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -1,14 +1,13 @@
-"""What a cycle costs as the repository grows from empty: tables 3, 4.3, 4.4 and 4.5 of the papers, measured again.
+"""Measure the cost of a cycle as the repository grows from empty: tables 3, 4.3, 4.4 and 4.5 of the papers.
 
 Every engine gets the same batches, one engine after the other in each cycle. After a cycle a line is added to
-`growth.csv` in the folder of the run; that file, the repositories beside it and the numbers of batches are all there is
-to go on from after an interruption. A batch that was committed but not written down is offered again and changes
-nothing, which takes no time; so the first cycle of an engine after an interruption has a line without times.
+`growth.csv` in the folder of the run. That file, the repositories beside it and the numbers of the batches are enough
+to resume an interrupted run. A batch that was committed but not logged is offered again and changes nothing, which
+takes no time; so the first cycle of an engine after an interruption is logged without times.
 
-A run in a hurry has the usual cycles only up to each of the papers' sizes. Between them most of what is extracted is
-fresh, so that the next size is reached in fewer cycles; these have lines without times. In them DRUM and the others
-are given several batches as one, because a pass over all that they know is what costs them most; what they know
-afterwards is the same.
+With --hurry, usual cycles run only up to each of the papers' sizes. Between them most extracted URLs are fresh, so that
+the next size is reached in fewer cycles, logged without times. There DRUM and the others get several batches as one,
+because a pass over all known URLs costs them most; what they know afterwards is the same.
 """
 
 import csv
@@ -24,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.errors import DamagedError, InputError
-from tarrafa.lab.experiment import engine_choice
+from tarrafa.lab.engines import open_repository
 from tarrafa.lab.experiment.measurement import disk_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Batch, Collected, Extracted, UniquenessEngine
@@ -32,14 +31,14 @@ from tarrafa.verify.keys import texts_of
 
 GROWTH = "growth.csv"
 SETTINGS = "settings.json"
-# More than an engine takes for a URL with its text, while it writes too.
+# Upper bound of the disk space for a URL with its text, including temporary files.
 DISK_BYTES_PER_URL = {"veuniq": 55}
 DISK_BYTES_PER_URL_OTHERS = 130
-# Cycles before and at a mark whose median stands for it: a single cycle may be the one that merges or splits.
+# Number of cycles up to a mark whose median stands for it: a single cycle may happen to merge or split.
 WINDOW = 15
 MILLION = 1_000_000
-SIZES = (1, 10, 50, 100, 150, 200, 250, 300, 350)  # millions of URLs: the papers', and the benchmark's
-# In a hurry.
+SIZES = (1, 10, 50, 100, 150, 200, 250, 300, 350)  # millions of URLs, in the papers and the benchmark
+# For --hurry.
 YOUNG_FRESH_SHARE = 0.9
 JOINED_BATCHES = 5
 
@@ -52,7 +51,7 @@ class GrowthRow(NamedTuple):
     engine: str
     cycle: int
     known: int
-    cpu_seconds: float | None  # none for the first after an interruption
+    cpu_seconds: float | None  # None for the first after an interruption
     wall_seconds: float | None
     disk_bytes: int
     rss_bytes: int
@@ -60,13 +59,13 @@ class GrowthRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GrowthSettings:
-    """What a run must not change when it goes on."""
+    """Settings that must stay the same when a run is resumed."""
 
     seed: int = 1
     collected_count: int = 100_000
     extracted_count: int = 900_000
     fresh_share: float = 0.17
-    hurry_to: int = 0  # known URLs, for a run in a hurry
+    hurry_to: int = 0  # known URLs at the end of a run with --hurry
 
     def stream(self) -> UrlStream:
         hosts = max(10, self.extracted_count // 180)
@@ -76,14 +75,14 @@ class GrowthSettings:
         return UrlStream(self.seed, shape)
 
     def _marks(self) -> tuple[int, ...]:
-        """Where the usual cycles begin, so that they end at the sizes."""
+        """Return where the usual cycles begin, so that they end at the sizes."""
         sizes = [size * MILLION for size in SIZES if size * MILLION < self.hurry_to]
         usual = round(WINDOW * self.extracted_count * self.fresh_share)
         return tuple(max(0, size - usual) for size in [*sizes, self.hurry_to])
 
 
 def grow(names: list[str], known: int, folder: Path, settings: GrowthSettings, tell: Tell) -> list[GrowthRow]:
-    """Cycles until so many URLs were offered; all lines, also those of earlier runs in the folder."""
+    """Run cycles until so many URLs were offered; return all rows, including those of earlier runs in the folder."""
     _check_disk(folder, names, known)
     _keep_settings(folder, settings)
     rows = read(folder / GROWTH)
@@ -109,7 +108,7 @@ class _EngineRun:
         self.last = max((row.cycle for row in rows if row.engine == name), default=-1)
         self._name, self._repository, self._folder = name, repository, folder
         self._is_interrupted = self.last >= 0
-        # Batches of a young crawl: filled by offer, emptied when there are enough or the usual cycles begin.
+        # Batches of a young crawl. Filled by offer, emptied when there are enough or the usual cycles begin.
         self._held: list[Batch] = []
 
     def offer(self, batch: Batch, is_usual: bool) -> GrowthRow | None:
@@ -147,7 +146,7 @@ class _EngineRun:
 
 
 def joined(batches: list[Batch]) -> Batch:
-    """Several batches as one, with the number of the last."""
+    """Join several batches to one, with the number of the last."""
     collected = [batch.collected for batch in batches]
     extracted = [batch.extracted for batch in batches]
     return Batch(batches[-1].number, Collected(**_joined_columns(collected)), Extracted(**_joined_columns(extracted)))
@@ -169,7 +168,7 @@ def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[st
     opened: dict[str, UniquenessEngine] = {}
     try:
         for name in names:
-            opened[name] = engine_choice.opened(name, folder / name, seed)
+            opened[name] = open_repository(name, folder / name, veuniq_seed=seed)
         yield opened
     finally:
         for repository in opened.values():
@@ -203,7 +202,7 @@ def _append(path: Path, row: GrowthRow) -> None:
 
 
 def read(path: Path) -> list[GrowthRow]:
-    """The lines of a run; what a kill left of the last line is cut off, as its cycle will be offered again."""
+    """Read the rows of a run. A line that a kill left incomplete is cut off, and its cycle is offered again."""
     if not path.exists():
         return []
     text = path.read_text()
@@ -223,7 +222,7 @@ def _row(path: Path, line: list[str]) -> GrowthRow:
 
 
 class GrowthCurve(NamedTuple):
-    """Seconds of a cycle by the number of URLs that are known."""
+    """Seconds of a cycle, by the number of known URLs."""
 
     known: tuple[float, ...]
     seconds: tuple[float, ...]
@@ -233,7 +232,7 @@ class GrowthCurve(NamedTuple):
 
 
 def curve(rows: Iterable[GrowthRow], engine: str, *, wall: bool = True) -> GrowthCurve:
-    """The medians of windows of cycles of an engine."""
+    """Return the medians over windows of cycles of an engine."""
     mine = [(row.known, row.wall_seconds if wall else row.cpu_seconds) for row in rows if row.engine == engine]
     points = [(known, seconds) for known, seconds in mine if seconds is not None]
     medians = [

@@ -1,17 +1,16 @@
-"""A made-up crawl as the verifier sees it: batches of URLs that follow from a seed, the same on every machine.
+"""A simulated crawl as the verifier sees it: batches of URLs that follow from a seed, the same on every machine.
 
-What a batch is like, in the shares of a real crawl:
+A batch has the proportions of a real crawl:
 
-- it comes from one region of hosts, the one with most waiting, as a crawler that follows the verifier's blocks would
-  choose;
+- it comes from the region of hosts with most waiting URLs, as a crawler that follows the verifier's blocks chooses;
 - its collected URLs were offered before, and are spread over the hosts of the region;
-- 80% of its extracted URLs belong to the region, the others to hosts of all other regions, some of which appear now;
+- 80% of its extracted URLs belong to the region, the others to hosts of all other regions, some of them new;
 - 17% of its extracted URLs are offered for the first time; the others more often point to a host's first pages;
-- how much of a host is linked follows a power law.
+- the links to a host follow a power law.
 
-A host's pages are numbered and appear in that order, so all that is remembered are a few numbers for each host, however
-many URLs are known. Regions are ranges of host hashes which split as blocks do, so that they are the blocks of an
-engine that has the same seed and size of blocks. Other engines see the same URLs.
+A host's pages are numbered and appear in that order, so a few numbers for each host are all the state, however many
+URLs are known. Regions are ranges of host hashes that split as blocks do, so they are the blocks of an engine with the
+same seed and block size. Other engines see the same URLs.
 """
 
 from dataclasses import dataclass, field
@@ -30,14 +29,14 @@ I64 = NDArray[np.int64]
 
 CYCLE_SECONDS = 300
 PAGE_BYTES = 20_000
-# A host is linked up to so many times as often as the smallest.
+# The largest host gets at most so many times the links of the smallest.
 WEIGHT_MAX = 5_000
 WORDS = (
     *("noticias", "esporte", "cidade", "governo", "cultura", "saude", "economia", "arquivo"),
     *("busca", "lei", "edital", "turismo", "educacao", "mapa", "agenda", "biblioteca"),
 )
 SUFFIXES = ("com.br", "org.br", "gov.br", "edu.br")
-# What stands between the host and the number of a page: three words, of which each combination is used.
+# Paths before the number of a page: every combination of three words.
 HEADS = [f"/{a}/{b}-{c}/item-" for a in WORDS for b in WORDS for c in WORDS]
 TAILS = (".html", ".php?pagina=2", "/", ".htm", ".aspx?ordem=data&id=7", ".html", ".shtml", "/index.html")
 
@@ -49,8 +48,8 @@ class StreamShape:
     collected_count: int = 100_000
     extracted_count: int = 900_000
     fresh_share: float = 0.17
-    # Until each of these numbers of known URLs the crawl is young, and more is fresh; then so many batches are usual
-    # ones. After the last number all are.
+    # Until each of these numbers of known URLs the crawl is young, with more fresh URLs; then come `usual_count` usual
+    # batches. After the last number all batches are usual.
     marks: tuple[int, ...] = ()
     usual_count: int = 0
     young_fresh_share: float = 0.9
@@ -62,7 +61,7 @@ class StreamShape:
 
 @dataclass(slots=True)
 class HostRegion:
-    """The hosts of a range of hashes; a position in these columns is a host."""
+    """The hosts of a range of hashes; each index of the columns is a host."""
 
     first: int  # hash
     waiting: int = 0  # offered since the region was last chosen
@@ -85,7 +84,7 @@ class HostRegion:
         return HostRegion(first, 0, ids, hashes, weights, self.known[inside], self.collected[inside])
 
     def halves(self) -> list["HostRegion"]:
-        """Split between two hosts, so that both sides know about as many URLs; one host cannot be split."""
+        """Split between two hosts, so that both sides know about as many URLs. A single host cannot be split."""
         order = np.argsort(self.hashes)
         if len(order) < 2:
             return [self]
@@ -96,14 +95,14 @@ class HostRegion:
 
 @dataclass(frozen=True, slots=True)
 class PageNumbers:
-    """Pages by number, each with the id of its host."""
+    """Pages by number, with the id of the host."""
 
     ids: I64
     numbers: I64
 
 
 class UrlStream:
-    """Batches in the order of their numbers, from 0 on; `seed` is also the one that hosts are hashed with."""
+    """Batches in the order of their numbers, from 0 on. Hosts are hashed with the same `seed`."""
 
     def __init__(self, seed: int = 1, shape: StreamShape | None = None) -> None:
         self.shape = shape or StreamShape()
@@ -123,7 +122,7 @@ class UrlStream:
 
     @property
     def is_usual(self) -> bool:
-        """Whether the next batch has the usual share of fresh URLs."""
+        """Return True if the next batch has the usual share of fresh URLs."""
         return self._usual_left > 0 or self._marks_passed == len(self.shape.marks)
 
     @property
@@ -135,7 +134,7 @@ class UrlStream:
         return len(self._regions)
 
     def batch(self, number: int) -> Batch:
-        """The batch of that number; those before it that were not asked for are passed over."""
+        """Return the batch of that number, skipping those before it."""
         if number < self.next_number:
             raise ValueError(f"batch {number} is behind the stream, which is at {self.next_number}")
         while self.next_number < number:
@@ -144,12 +143,13 @@ class UrlStream:
         return Batch(number, _collected(collected, number), _extracted(extracted))
 
     def skip(self) -> None:
-        """Pass over a batch, which is cheaper than to ask for it."""
+        """Skip a batch, which is cheaper than making it."""
         self._advance()
 
     def _advance(self) -> tuple[PageNumbers, PageNumbers]:
-        """What the next batch holds, as numbers."""
-        # Raw draws of a named generator, and whole numbers from there on: numpy promises no more than that to stay.
+        """Return the pages of the next batch as numbers."""
+        # Raw draws of a named generator, and integer arithmetic from there on: numpy guarantees only these to be
+        # stable.
         self._draw = np.random.PCG64([self._seed, self.next_number])
         place = int(np.argmax([region.waiting for region in self._regions]))
         chosen = self._regions[place]
@@ -165,10 +165,10 @@ class UrlStream:
         return collected, PageNumbers(ids, numbers)
 
     def _share_now(self, staying: int) -> float:
-        """The share that is fresh of what stays in the chosen region.
+        """Return the share of fresh URLs among those that stay in the chosen region.
 
-        A young crawl finds more there, and the usual share elsewhere: what waits for other regions is verified much
-        later. Its last batch brings as much as is missing, not more.
+        A young crawl finds more there, and the usual share elsewhere, because waiting URLs of other regions are
+        verified much later. Its last batch brings only as many as are missing.
         """
         shape = self.shape
         if self.is_usual:
@@ -182,7 +182,7 @@ class UrlStream:
         return max(shape.fresh_share, min(shape.young_fresh_share, missing_share))
 
     def _settle(self, place: int) -> None:
-        """The region's URLs are verified by now; it splits if there are too many."""
+        """Mark the region as verified, and split it if it has too many URLs."""
         chosen = self._regions[place]
         chosen.waiting = 0
         if chosen.known.sum() > rows_limit(chosen.first, self.shape.region_rows):
@@ -192,7 +192,7 @@ class UrlStream:
         return self._draw.random_raw(count).astype(np.uint64, copy=False)
 
     def _new_hosts(self) -> list[I64]:
-        """Hosts that appear now, each in its region; for each region, the positions of its new ones."""
+        """Add new hosts to their regions; return for each region the indexes of its new hosts."""
         shape = self.shape
         count = max(1, shape.extracted_count // shape.extracted_per_new_host)
         if not self._hosts_count:
@@ -214,7 +214,7 @@ class UrlStream:
         return found
 
     def _collect(self, region: HostRegion) -> PageNumbers:
-        """The next pages of the region's hosts, as evenly as they have any; at first there are only seeds."""
+        """Take the next pages of the region's hosts, as evenly as possible; at first there are only seeds."""
         wanted = self.shape.collected_count
         missing = wanted - int((region.known - region.collected).sum(dtype=np.int64))
         if missing > 0:
@@ -230,7 +230,7 @@ class UrlStream:
         return PageNumbers(region.ids[position], numbers.astype(np.int64))
 
     def _shares(self, chosen: HostRegion) -> list[int]:
-        """How many URLs are extracted for each region: most for the chosen one, the others by their weight."""
+        """Return how many URLs are extracted for each region: most for the chosen one, the others by weight."""
         total = self.shape.extracted_count
         if len(self._regions) == 1:
             return [total]
@@ -242,7 +242,7 @@ class UrlStream:
         ]
 
     def _extract(self, region: HostRegion, new: I64, count: int, fresh_share: float) -> tuple[I64, I64]:
-        """Ids and numbers of pages that are linked: each new host once, then hosts by weight."""
+        """Return hosts and numbers of linked pages: each new host once, then hosts by weight."""
         raw = self._raw(count)
         edges = np.cumsum(region.weights, dtype=np.uint64)
         position = np.searchsorted(edges, (raw >> np.uint64(16)) % edges[-1], side="right")
@@ -261,7 +261,7 @@ class UrlStream:
 
 
 def _evenly(available: I64, wanted: int) -> I64:
-    """How many to take of each so that the total is `wanted` and no share larger than it must be."""
+    """Return how many to take of each, so that they sum to `wanted` and the largest is as small as possible."""
     low, high = 0, int(available.max())
     while low < high:
         middle = (low + high) // 2
@@ -275,13 +275,13 @@ def _evenly(available: I64, wanted: int) -> I64:
 
 
 def _ranks(counts: I64) -> I64:
-    """0, 1, 2, … for each count."""
+    """Return 0, 1, 2, … for each count."""
     ends = np.cumsum(counts)
     return np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
 
 
 def _rank_among_equals(values: I64) -> I64:
-    """How many equal values stand before each."""
+    """Return how many equal values precede each value."""
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values), np.int64)
     ranks[order] = _ranks(np.unique(values, return_counts=True)[1]) if len(values) else 0
@@ -289,7 +289,7 @@ def _rank_among_equals(values: I64) -> I64:
 
 
 def _firsts_of_unknown(position: I64, known: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Where a host is linked that has no page yet, for the first time: that page must be fresh."""
+    """Return the first links to hosts without pages: these pages must be fresh."""
     marks = np.zeros(len(position), bool)
     unknown = np.flatnonzero(known[position] == 0)
     marks[unknown[np.unique(position[unknown], return_index=True)[1]]] = True
@@ -297,14 +297,14 @@ def _firsts_of_unknown(position: I64, known: NDArray[np.uint32]) -> NDArray[np.b
 
 
 def _towards_first(known: NDArray[np.uint32], raw: U64) -> I64:
-    """A page of those that are known, the first ones more often: the product of two even draws."""
+    """Return a known page, the first ones more often: the product of two uniform draws."""
     half = np.uint64(32)
     below = (known.astype(np.uint64) * (raw >> half)) >> half
     return (((below + np.uint64(1)) * (raw & np.uint64(0xFFFFFFFF))) >> half).astype(np.int64)
 
 
 def host_names(ids: I64) -> list[str]:
-    """Such as `http://www.noticias-cidade123.com.br`, one for each id."""
+    """Return a host such as `http://www.noticias-cidade123.com.br` for each id."""
     return [
         f"http://www.{WORDS[host % 16]}-{WORDS[host // 16 % 16]}{host}.{SUFFIXES[host // 256 % 4]}"
         for host in ids.tolist()
@@ -312,10 +312,10 @@ def host_names(ids: I64) -> list[str]:
 
 
 def urls_of(pages: PageNumbers) -> pa.LargeStringArray:
-    """As the batches of a crawl hold them."""
+    """Return the URLs of pages as a column, as the batches of a crawl do."""
     hosts, places = np.unique(pages.ids, return_inverse=True)
     names = host_names(hosts)
-    # Neighbouring numbers have unlike texts, as the pages of a host have that are found one after the other.
+    # Pages with consecutive numbers have different paths, like pages that a crawl finds one after the other.
     heads = (pages.ids * 31 + pages.numbers * 1_103) % len(HEADS)
     columns = (places.tolist(), heads.tolist(), pages.numbers.tolist())
     urls = [f"{names[a]}{HEADS[b]}{number}{TAILS[b & 7]}" for a, b, number in zip(*columns, strict=True)]

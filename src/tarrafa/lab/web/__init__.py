@@ -1,19 +1,18 @@
-"""A synthetic web, fully given by a `Plan`: hosts, pages, links, faults and changes all follow from its seed.
+"""A synthetic web that follows from a `Plan`: hosts, pages, links, faults and changes all depend on its seed.
 
-    plan ──► hosts ──► pages ──► links ──► render ─┐
-    (hosts)   (sizes,      (paths,   (blocks,  (HTML)  ├──► answers ──┬──► server   real sockets, HTTP/1.1
-               neighbours,  titles,   forms)           │    (one      └──► memory   a Transport on any clock
-               faults)      copies,   robots, files, ──┘    generator)
-                            changes)  traps
-                                                 truth: every URL, and what a perfect crawl would collect
-                                                 journal: who asked for what, too early, against robots, malformed
+    plan ──► pages ──► outlines ──► renderer ─┐
+    (hosts,  (paths,   (links of   (HTML)     ├──► synthetic_web ──┬──► web_server        sockets, HTTP/1.1
+     faults)  titles,   a page)               │    (answers)       └──► memory_transport  a Transport on any clock
+              history)  robots, resources ────┘
 
-Nothing is stored: a page is worked out when it is asked for, from numbers that `chance` draws from the seed, so a web
-of any size starts at once and is the same on every machine. What is kept at hand (entries, blocks, passages) has a
-bound and can be worked out again.
+    truth     every URL, and the pages that a perfect crawl collects
+    journal   the requests: which were too early, overlapping, against robots.txt, malformed
 
-`answers.Web` decides what a host answers; a door sends it. Doors know nothing of pages, the generator nothing of
-sockets.
+Nothing is stored. A page is computed when it is requested, from numbers that `chance` draws from the seed, so a web of
+any size starts at once and is the same on every machine. Caches have a bound, and their contents can be computed again.
+
+`SyntheticWeb` decides what a host answers. A server or a transport sends it: these know nothing of pages, and the web
+knows nothing of sockets.
 """
 
 from tarrafa.lab.web.faults import PROFILES, Fault, parse_faults

@@ -1,6 +1,6 @@
-"""One connection to the server: requests read, answers written, one after the other.
+"""Serve one connection: parse requests, write answers, one after the other.
 
-Plain answers are written at once; slow and hostile ones by a task of their own, while the connection waits its turn.
+Plain answers are written at once. Slow and hostile answers are written by a task while the connection waits.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tarrafa.lab.web.web_server import SyntheticServer
 
 HANG_SECONDS = 300.0
-ENDLESS_BYTES = 256_000_000  # even what has no end stops by itself
+ENDLESS_BYTES = 256_000_000  # limit of an endless body
 AGENT_MAX_CHARS = 200  # of a user agent, in the journal
 
 
@@ -34,13 +34,13 @@ class ServerConnection(asyncio.Protocol):
     def __init__(self, server: "SyntheticServer") -> None:
         self._server = server
         self._buffer = b""
-        self._body_left = 0  # of a request that carries one
+        self._body_left = 0  # bytes left of a request's body
         self._sending: asyncio.Task[None] | None = None
         self._can_write = asyncio.Event()
         self._can_write.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports have the methods of asyncio's, not the class.
+        # uvloop's transports have the methods of asyncio's, but not its base class.
         self._transport = cast("asyncio.Transport", transport)
         self._client: str = (transport.get_extra_info("peername") or ("",))[0]
         if not self._client.startswith("127."):
@@ -64,17 +64,17 @@ class ServerConnection(asyncio.Protocol):
         self._can_write.set()
         if not self._transport.is_closing():
             self._transport.resume_reading()
-            self._go_on()
+            self._process_buffer()
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
-        self._go_on()
+        self._process_buffer()
         if len(self._buffer) > HEAD_MAX_BYTES:
-            # Who asks for more than goes out to it waits until that is gone.
+            # Back-pressure: stop reading while answers are waiting to be sent.
             self._transport.pause_reading()
 
-    def _go_on(self) -> None:
-        """Answer every request that has wholly come, one after the other, while the answers find room."""
+    def _process_buffer(self) -> None:
+        """Answer each complete request in the buffer while there is room for answers."""
         while self._sending is None and self._can_write.is_set() and not self._transport.is_closing():
             if self._body_left:
                 skipped = min(self._body_left, len(self._buffer))
@@ -96,11 +96,11 @@ class ServerConnection(asyncio.Protocol):
             return self._refuse(asked)
         self._body_left = asked.body_bytes
         if asked.target.startswith("/__"):
-            return self._tell(asked)
+            return self._answer_control(asked)
         authority = asked.headers.get("host") or self._transport.get_extra_info("sockname")[0]
         host = self._server.web.hosts.find(authority)
         if host is None:
-            # Nobody is there: as if no host had this address.
+            # Reset, as if no host had this address.
             return self._transport.abort()
         return self._answer(host, asked)
 
@@ -112,12 +112,12 @@ class ServerConnection(asyncio.Protocol):
         self._write(WebAnswer(400, f"{malformed.reason}\n".encode(), "text/plain"), None, chunked=False)
         self._transport.close()
 
-    def _tell(self, asked: ParsedRequest) -> None:
-        async def tell() -> None:
-            answer = await self._server.control.answer(asked.method, asked.target)
-            self._finish(answer, asked, chunked=False)
+    def _answer_control(self, asked: ParsedRequest) -> None:
+        async def answer() -> None:
+            told = await self._server.control.answer(asked.method, asked.target)
+            self._finish(told, asked, chunked=False)
 
-        self._sending = asyncio.get_running_loop().create_task(tell())
+        self._sending = asyncio.get_running_loop().create_task(answer())
 
     def _answer(self, host: SyntheticHost, asked: ParsedRequest) -> None:
         server = self._server
@@ -132,13 +132,13 @@ class ServerConnection(asyncio.Protocol):
             answer = answer._replace(wait_seconds=answer.wait_seconds + server.latency_seconds)
         visit = LoggedVisit(begun, host.origin, asked.target, answer.status, self._client, agent, blame)
         if answer.send_mode is SendMode.PLAIN and not answer.wait_seconds:
-            self._ended(host, visit, answer)
+            self._log_end(host, visit, answer)
             return self._finish(answer, asked, host.chunked)
-        self._sending = asyncio.get_running_loop().create_task(self._send_specially(host, visit, answer, asked))
+        self._sending = asyncio.get_running_loop().create_task(self._send_slowly(host, visit, answer, asked))
         return None
 
-    def _ended(self, host: SyntheticHost, visit: LoggedVisit, answer: WebAnswer) -> None:
-        """To be said before the last bytes go: the visitor counts its delay from when it has them."""
+    def _log_end(self, host: SyntheticHost, visit: LoggedVisit, answer: WebAnswer) -> None:
+        """Log the end before the last bytes are sent: the client measures its delay from when it has them."""
         self._server.journal.end(host, visit, self._server.seconds(), answer.retry_after_seconds)
 
     def _finish(self, answer: WebAnswer, asked: ParsedRequest, chunked: bool) -> None:
@@ -146,13 +146,13 @@ class ServerConnection(asyncio.Protocol):
         self._done(asked)
 
     def _done(self, asked: ParsedRequest) -> None:
-        """On to the next request, if there is to be one."""
+        """Continue with the next request, or close the connection."""
         if not asked.keep_alive:
             self._transport.close()
         if self._sending:
             self._sending = None
             self._transport.resume_reading()
-            self._go_on()
+            self._process_buffer()
 
     def _write(self, answer: WebAnswer, asked: ParsedRequest | None, chunked: bool) -> None:
         bodiless = not answer.body or (asked is not None and asked.method == "HEAD")
@@ -161,27 +161,27 @@ class ServerConnection(asyncio.Protocol):
         if bodiless:
             self._transport.write(head)
         else:
-            # Not writelines: in some versions of asyncio that forgets to say when the buffer is full.
+            # Not writelines: some versions of asyncio do not report a full buffer then.
             self._transport.write(head + (in_chunks(answer.body) if chunked else answer.body))
 
     def _head(self, answer: WebAnswer, asked: ParsedRequest | None, chunked: bool) -> bytes:
         date = http_date(EPOCH_SECONDS + self._server.now_ms() // 1000)
         return write_head(answer, date, chunked, asked)
 
-    async def _send_specially(
+    async def _send_slowly(
         self, host: SyntheticHost, visit: LoggedVisit, answer: WebAnswer, asked: ParsedRequest
     ) -> None:
-        """Answers that take their time, or never end well."""
+        """Send an answer that is slow or ends badly."""
         try:
             if answer.wait_seconds:
                 await self._server.clock.sleep(answer.wait_seconds)
             last_act = await self._perform(answer, asked, host.chunked)
         finally:
-            self._ended(host, visit, answer)
+            self._log_end(host, visit, answer)
         last_act()
 
     async def _perform(self, answer: WebAnswer, asked: ParsedRequest, chunked: bool) -> Callable[[], None]:
-        """All but the last act of an answer."""
+        """Send all of an answer except its last step, which is returned."""
         if answer.send_mode is SendMode.HANG:
             await self._server.clock.sleep(HANG_SECONDS)
         if answer.send_mode in (SendMode.HANG, SendMode.RESET):
@@ -192,15 +192,15 @@ class ServerConnection(asyncio.Protocol):
             return await self._send_endlessly(answer, asked)
         if answer.send_mode is SendMode.DRIP:
             return await self._send_drops(answer, asked)
-        return partial(self._cheat, answer, asked)
+        return partial(self._send_false_length, answer, asked)
 
-    def _cheat(self, answer: WebAnswer, asked: ParsedRequest) -> None:
-        """More or less than was promised, and away."""
+    def _send_false_length(self, answer: WebAnswer, asked: ParsedRequest) -> None:
+        """Send a body that does not match its Content-Length, and close."""
         self._write(answer, asked, chunked=False)
         self._transport.close()
 
     def _reset(self) -> None:
-        """Close so that the other side gets a reset, not an end."""
+        """Close the connection with a reset."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")

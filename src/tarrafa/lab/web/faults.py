@@ -1,8 +1,8 @@
-"""What a web can do to its visitors. Each fault has a name; a profile is a set of them.
+"""Faults of the synthetic web, by name, and profiles: named sets of faults.
 
-The plain profile has none: redirects, missing pages, robots rules and sitemaps are there, malice is not. Host faults
-belong to a share of the hosts; trap faults add endless places that pages of such hosts lead to. The first host never
-has a fault, so that a crawl can start.
+The plain profile has no faults; redirects, missing pages, robots rules and sitemaps exist without them. Each fault
+belongs to a share of the hosts. Traps add endless URLs that pages of such hosts link to. The first host has no fault,
+so that a crawl can start.
 """
 
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from tarrafa.errors import InputError
 
 
 class Fault(StrEnum):
-    """The value is the name on the command line; the comment says what the host does."""
+    """Faults by their name on the command line. The comment says what the host does."""
 
     SLOW = "slow"  # waits before each answer
     DRIP = "drip"  # sends the body a few bytes at a time
@@ -21,26 +21,26 @@ class Fault(StrEnum):
     FLAKY = "flaky"  # resets the first request for each URL, answers the next
     BUSY = "busy"  # answers every fifth request with 429 or 503 and Retry-After
     CRAWL_DELAY = "crawl-delay"  # asks for a delay in robots.txt
-    ROBOTS_FORBIDDEN = "robots-403"  # 403 for robots.txt: everything is allowed
-    ROBOTS_ERROR = "robots-500"  # 500 for robots.txt: nothing is allowed
+    ROBOTS_FORBIDDEN = "robots-403"  # answers robots.txt with 403: everything is allowed
+    ROBOTS_ERROR = "robots-500"  # answers robots.txt with 500: nothing is allowed
     ROBOTS_UNREACHABLE = "robots-unreachable"  # resets on robots.txt: nothing is allowed
-    ROBOTS_HUGE = "robots-huge"  # robots.txt of some megabytes; its rules stand at the beginning
+    ROBOTS_HUGE = "robots-huge"  # robots.txt of some megabytes, with the rules at its beginning
     ROBOTS_BROKEN = "robots-broken"  # byte order mark, lone CR, binary lines, unknown lines around the rules
-    ENDLESS = "endless"  # leads to bodies without end
-    FALSE_LENGTH = "false-length"  # leads to bodies shorter and longer than their Content-Length
-    FALSE_TYPE = "false-type"  # leads to bytes that are not what Content-Type says
-    GZIP_BOMB = "gzip-bomb"  # leads to small answers that become very large
-    REDIRECT_LOOP = "redirect-loop"  # leads to redirects that go round
-    DEAD = "dead"  # leads to hosts that nobody answers for
-    CALENDAR = "calendar"  # trap: the next month, for ever
+    ENDLESS = "endless"  # links to bodies without end
+    FALSE_LENGTH = "false-length"  # links to bodies shorter and longer than their Content-Length
+    FALSE_TYPE = "false-type"  # links to bytes that are not what Content-Type says
+    GZIP_BOMB = "gzip-bomb"  # links to small answers that expand enormously
+    REDIRECT_LOOP = "redirect-loop"  # links to redirect loops
+    DEAD = "dead"  # links to hosts that do not exist
+    CALENDAR = "calendar"  # trap: a calendar with a next month forever
     SESSION = "session"  # trap: links carry a session id that is new on each page
     REPETITION = "repetition"  # trap: a relative link that makes the path longer each time
-    COMBINATIONS = "combinations"  # trap: filters that can be combined without end
+    COMBINATIONS = "combinations"  # trap: endless combinations of filters
 
 
-# Hosts with one of these answer no page, so what only they link to cannot be reached.
+# Hosts that answer no page; pages that only they link to cannot be reached.
 SILENT = frozenset({Fault.HANG, Fault.RESET})
-# Where robots.txt cannot be had, RFC 9309 says to stay away.
+# Hosts without a readable robots.txt, which RFC 9309 closes to crawlers.
 NOTHING_ALLOWED = SILENT | {Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE}
 
 _WEATHER = {Fault.SLOW, Fault.FLAKY, Fault.BUSY, Fault.CRAWL_DELAY, Fault.REDIRECT_LOOP, Fault.DEAD}
@@ -58,7 +58,7 @@ PROFILES: dict[str, frozenset[Fault]] = {
 
 
 def parse_faults(text: str) -> frozenset[Fault]:
-    """Profiles and fault names, separated by commas: `plain`, `hostile`, `slow,busy`, `traps,gzip-bomb`."""
+    """Parse profiles and fault names, separated by commas: `plain`, `hostile`, `slow,busy`, `traps,gzip-bomb`."""
     chosen: set[Fault] = set()
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name in PROFILES:

@@ -1,8 +1,8 @@
-"""When pages change, appear and vanish: everything follows from the seed and the web's time.
+"""When pages change, appear and disappear, and how dates are written.
 
-Times are whole milliseconds since the web began. A page changes by a Poisson process of its own rate, cut into
-windows that hold four changes on average: how many, and when, is drawn for each window alone, so that the state at
-any moment is found without living through all that came before.
+Times are whole milliseconds since the web began, at a fixed date. A page changes by a Poisson process of its own rate.
+The process is cut into windows of four changes on average, each drawn on its own, so the state at any moment is found
+without replaying all earlier changes.
 """
 
 import math
@@ -15,7 +15,7 @@ from tarrafa.chance import WORD_BITS, Chance
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 WINDOW_CHANGES = 4
-# By class: the share of pages (of 100) up to and including it, and the mean time between changes; None is never.
+# By class: the cumulative share of pages (of 100), and the mean time between changes; None for no changes.
 CLASSES: tuple[tuple[int, int | None], ...] = (
     (40, None),
     (65, 90 * DAY_MS),
@@ -23,11 +23,11 @@ CLASSES: tuple[tuple[int, int | None], ...] = (
     (95, 2 * DAY_MS),
     (100, 4 * HOUR_MS),
 )
-GROWTH_MS = 400 * DAY_MS  # A host doubles in this time, and then stays.
+GROWTH_MS = 400 * DAY_MS  # a host doubles in this time, then stops growing
 
 
 def _poisson_table() -> tuple[int, ...]:
-    """Cumulative shares of a Poisson distribution of mean 4, of 2**32; rounded, so the same on every machine."""
+    """Return the cumulative Poisson distribution of mean 4, scaled to 2**32 and rounded alike on every machine."""
     total, table = 0.0, []
     for count in range(20):
         total += math.exp(-WINDOW_CHANGES) * WINDOW_CHANGES**count / math.factorial(count)
@@ -39,7 +39,7 @@ _POISSON = _poisson_table()
 
 
 def interval_ms(word: int) -> int | None:
-    """Mean time between a page's changes; None for a page that never changes."""
+    """Return the mean time between a page's changes; None for a page that never changes."""
     part = word % 100
     mean = next(mean for limit, mean in CLASSES if part < limit)
     # Half to twice the mean of its class.
@@ -55,7 +55,7 @@ def changes_in_window(seed: str, interval: int, window: int) -> list[int]:
 
 
 def last_change(seed: str, interval: int | None, now_ms: int) -> int:
-    """The moment of the last change up to now; 0 for none since the web began."""
+    """Return the moment of the last change up to now; 0 if there was none."""
     if interval is None or now_ms <= 0:
         return 0
     for window in range(now_ms // (WINDOW_CHANGES * interval), -1, -1):
@@ -66,7 +66,7 @@ def last_change(seed: str, interval: int | None, now_ms: int) -> int:
 
 
 def changes_until(seed: str, interval: int | None, now_ms: int) -> list[int]:
-    """Every change from the beginning up to now."""
+    """Return every change up to now."""
     if interval is None or now_ms <= 0:
         return []
     windows = range(now_ms // (WINDOW_CHANGES * interval) + 1)
@@ -74,12 +74,12 @@ def changes_until(seed: str, interval: int | None, now_ms: int) -> list[int]:
 
 
 def size_at(first_size: int, now_ms: int) -> int:
-    """How many pages a host has had by now: it grows steadily until it has doubled."""
+    """Return how many pages a host has had by now: it grows linearly until it has doubled."""
     return first_size + min(first_size, first_size * max(now_ms, 0) // GROWTH_MS)
 
 
 def born_ms(first_size: int, page: int) -> int:
-    """When this page of a host appears: 0 for those that were there when the web began."""
+    """Return when a page of a host appears; 0 for pages that exist from the beginning."""
     return 0 if page < first_size else -(-(page - first_size + 1) * GROWTH_MS // first_size)
 
 
@@ -92,13 +92,13 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def modified_seconds(rate: int, changed_ms: int) -> int:
-    """Seconds since 1970 of a page's last change: in the web's time, or on its day of creation before the web began."""
+    """Return the Unix time of a page's last change; before the first change, its day of creation."""
     return EPOCH_SECONDS + (changed_ms // 1000 if changed_ms else -86_400 * (1 + rate % PAST_DAYS))
 
 
 @lru_cache(maxsize=4096)
 def http_date(seconds: int) -> str:
-    """A date as HTTP writes it, whatever the machine's language."""
+    """Format a date for HTTP, in any locale."""
     t = time.gmtime(seconds)
     return (
         f"{_WEEKDAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {t.tm_year} "
@@ -108,12 +108,12 @@ def http_date(seconds: int) -> str:
 
 @lru_cache(maxsize=4096)
 def day(days: int) -> bytes:
-    """A day as a page writes it, by its number since 1970."""
+    """Format a day for a page, from its number since 1970."""
     t = time.gmtime(86_400 * days)
     return b"%02d/%02d/%d" % (t.tm_mday, t.tm_mon, t.tm_year)
 
 
 def iso_day(days: int) -> str:
-    """A day as a sitemap writes it."""
+    """Format a day for a sitemap."""
     t = time.gmtime(86_400 * days)
     return f"{t.tm_year}-{t.tm_mon:02d}-{t.tm_mday:02d}"

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: a request read, an answer written. No socket here."""
+"""Parse requests and write answers in HTTP/1.1, without sockets."""
 
 import re
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ FALSE_LENGTH_BYTES = 500
 BODILESS = (204, 304)
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
-# What a target may carry by RFC 3986: visible ASCII without the signs that must be escaped, and whole escapes.
-# Groups are not possessive, because Python before 3.11.5 gets that wrong; they do not need to be to be fast.
+# A target by RFC 3986: visible ASCII without the characters that must be escaped, and complete escapes. Groups are not
+# possessive, because Python before 3.11.5 has a bug there; these are fast without it.
 _LINE = re.compile(r"([A-Z]{1,20}) (/[!$&-;=?-Z_a-z~]*+(?:%[0-9A-Fa-f]{2}[!$&-;=?-Z_a-z~]*+)*) HTTP/1\.([01])")
 _LINE_SHAPE = re.compile(r"[A-Z]{1,20} [^ ]* HTTP/1\.[01]")
-# A name without blanks, a colon, and a value without control characters, on each line.
+# On each line a name without blanks, a colon, and a value without control characters.
 _FIELDS = re.compile(r"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\x00-\x08\x0a-\x1f\x7f]*+(?:\r\n|\Z))*")
 _LENGTH = re.compile(r"[0-9]{1,15}")
-# A second one of these would leave open who is asked, or where the next request begins.
+# Headers that must not be repeated: a second one would make the host or the end of the request ambiguous.
 _ONLY_ONCE = ("host", "content-length")
 
 
 class ParsedRequest(NamedTuple):
     method: str
     target: str
-    headers: Mapping[str, str]  # names in lower case; of a name that stands twice the last
+    headers: Mapping[str, str]  # names in lower case; the last value of a repeated name
     keep_alive: bool
-    minor: str  # of the version: "1", or "0" for those who know no chunks
+    minor: str  # minor version: "1", or "0" for clients without chunked coding
     body_bytes: int
 
 
@@ -41,7 +41,7 @@ class MalformedRequest(NamedTuple):
 
 
 class HeaderFields(NamedTuple):
-    """The header fields of a request, and what is wrong with them; empty for nothing."""
+    """The header fields of a request, and what is wrong with them (empty if nothing is)."""
 
     headers: Mapping[str, str]
     wrong: str
@@ -50,7 +50,7 @@ class HeaderFields(NamedTuple):
 
 
 def read_request(head: bytes) -> ParsedRequest | MalformedRequest:
-    """The head of a request, without the empty line that ends it."""
+    """Parse the head of a request, without the empty line that ends it."""
     line, _, rest = head.decode("latin-1").partition("\r\n")
     match = _LINE.fullmatch(line)
     if match is None:
@@ -63,7 +63,7 @@ def read_request(head: bytes) -> ParsedRequest | MalformedRequest:
     return ParsedRequest(method, target, fields.headers, fields.keep_alive, minor, fields.body_bytes)
 
 
-# A visitor says nearly the same with every request to a host.
+# A client sends nearly the same headers with every request to a host.
 @lru_cache(maxsize=8192)
 def _read_fields(rest: str, minor: str) -> HeaderFields:
     headers = {name.lower(): value.strip() for name, _, value in [field.partition(":") for field in rest.split("\r\n")]}
@@ -88,7 +88,7 @@ def _repeated(rest: str) -> bool:
 
 
 def _keep_alive(headers: Mapping[str, str], minor: str) -> bool:
-    """Whether another request may follow; none can be found behind a body in chunks, which nobody here reads."""
+    """Return True if another request may follow. None can after a chunked body, which is not parsed here."""
     if "transfer-encoding" in headers:
         return False
     if "connection" not in headers:
@@ -98,7 +98,7 @@ def _keep_alive(headers: Mapping[str, str], minor: str) -> bool:
 
 
 def write_head(answer: WebAnswer, date: str, chunked: bool, asked: ParsedRequest | None) -> bytes:
-    """The head of an answer to a request; with None for one that could not be read."""
+    """Return the head of an answer; `asked` is None for a malformed request."""
     fields = "".join([f"{name}: {value}\r\n" for name, value in answer.headers])
     if answer.type:
         fields += f"Content-Type: {answer.type}\r\n"
@@ -115,7 +115,7 @@ def write_head(answer: WebAnswer, date: str, chunked: bool, asked: ParsedRequest
 
 
 def _length(answer: WebAnswer) -> int:
-    """The length that the head promises: not always that of the body."""
+    """Return the Content-Length to send, which may be false."""
     length = len(answer.body)
     if answer.send_mode is SendMode.SHORT:
         return length + FALSE_LENGTH_BYTES

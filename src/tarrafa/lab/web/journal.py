@@ -1,6 +1,6 @@
-"""What was asked, when, by whom; and who misbehaved: the web judges its visitors.
+"""Log the requests to a web and judge them: too early, overlapping, against robots.txt, malformed.
 
-Counts are exact and kept by host; the single requests are kept up to a bound, the oldest go first.
+Counts are exact and kept for each host. Single requests are kept up to a bound; the oldest are dropped.
 """
 
 import heapq
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.robots import RobotsFiles
 
-# Event loops count in whole milliseconds, and a visitor's timer may end as much before ours.
+# Event loops have timers of whole milliseconds, so a client's timer may end that much early.
 GRACE_SECONDS = 0.002
 
 
@@ -22,7 +22,7 @@ class LoggedVisit(NamedTuple):
     at_seconds: float
     host: str
     path: str
-    status: int  # 0 where no answer was sent
+    status: int  # 0 if no answer was sent
     client: str
     user_agent: str
     blame: str  # too early, overlapping, robots, malformed; empty for a good request
@@ -40,7 +40,7 @@ class HostTally:
     malformed: int = 0
     in_flight: int = 0
     last_end_seconds: float = float("-inf")
-    retry_seconds: float = float("-inf")  # the host asked to be left alone until here
+    retry_seconds: float = float("-inf")  # Retry-After ends here
 
     def public(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in _PUBLIC}
@@ -50,17 +50,17 @@ _PUBLIC = ("requests", "pages", "too_early", "overlapping", "robots_violations",
 
 
 class Journal:
-    """`begin` when a request has come, `end` when its answer has gone."""
+    """A log of requests: call `begin` when a request arrives, `end` when its answer has been sent."""
 
     def __init__(self, robots: RobotsFiles, delay_seconds: float = 0.0, size: int = 200_000) -> None:
         self._robots = robots
         self._delay_seconds = delay_seconds
-        # Filled by end, emptied by its own bound and by clear.
+        # Filled by end, emptied at its bound and by clear.
         self._visits: deque[LoggedVisit] = deque(maxlen=size)
         self._tallies: dict[str, HostTally] = {}
         self._statuses: Counter[int] = Counter()
         self._order = itertools.count()
-        # Filled by end_later, emptied by begin when the time has come, and by report.
+        # Filled by end_later, emptied by begin when the moment has come, and by report.
         self._ends: list[tuple[float, int, SyntheticHost, LoggedVisit, float]] = []
 
     def clear(self) -> None:
@@ -70,7 +70,7 @@ class Journal:
         self._statuses.clear()
 
     def begin(self, host: SyntheticHost, path: str, user_agent: str, now_seconds: float) -> str:
-        """Count the request; the answer is what it is to blame for."""
+        """Count the request; return what it is to blame for, or nothing."""
         self._end_until(now_seconds)
         tally = self._tallies.get(host.origin) or self._tally(host.origin)
         tally.requests += 1
@@ -102,7 +102,7 @@ class Journal:
     def end_later(
         self, host: SyntheticHost, visit: LoggedVisit, end_seconds: float, retry_after_seconds: float = 0.0
     ) -> None:
-        """Note an end that lies ahead; it counts from its moment on. For callers whose moments never go back."""
+        """Record an end that lies in the future. It counts from that moment on; moments of callers must not go back."""
         heapq.heappush(self._ends, (end_seconds, next(self._order), host, visit, retry_after_seconds))
 
     def _end_until(self, now_seconds: float) -> None:
@@ -118,12 +118,12 @@ class Journal:
         self._visits.append(visit)
 
     def _welcome_seconds(self, tally: HostTally, host: SyntheticHost, path: str) -> float:
-        """When the next request may come. Who asks for robots.txt need not know yet what delay it names."""
+        """Return when the next request may come. A client need not know a crawl-delay before it has read robots.txt."""
         delay = self._delay_seconds if path == "/robots.txt" else self.delay_of(host)
         return max(tally.last_end_seconds + delay, tally.retry_seconds) - GRACE_SECONDS
 
     def delay_of(self, host: SyntheticHost) -> float:
-        """The gap that the host wants between an answer's end and the next request, as far as it can be known."""
+        """Return the delay that the host wants between an answer and the next request, if a client can know it."""
         if not host.crawl_delay_seconds or not self._robots.readable(host):
             return self._delay_seconds
         return max(self._delay_seconds, host.crawl_delay_seconds)
@@ -135,7 +135,7 @@ class Journal:
         return tally
 
     def report(self, entries: int | None = None) -> dict[str, Any]:
-        """Totals, counts by host, and the last `entries` requests (all that are kept, if None)."""
+        """Return totals, counts by host, and the last `entries` requests; all that are kept if None."""
         self._end_until(float("inf"))
         by_host = {origin: tally.public() for origin, tally in self._tallies.items()}
         totals = {name: sum(counts[name] for counts in by_host.values()) for name in _PUBLIC}

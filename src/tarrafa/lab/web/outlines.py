@@ -1,11 +1,12 @@
-"""What a page links to, and how its links are written.
+"""Outlines of pages: the links of a page, and how they are written.
 
-As on real hosts, most links of a page stand in blocks that many pages share: menus, lists of the latest, partners. A
-block is drawn and written once and kept. The rest is the page's own: its children, a few links in its text, and what
-is no page.
+As on real hosts, most links of a page belong to blocks that many pages share: menus, latest pages, partners. A block is
+drawn and rendered once and cached. The other links are the page's own: its children, a few links in its text, and links
+to resources that are not pages.
 """
 
 import struct
+from collections.abc import Iterator
 from hashlib import shake_128
 from typing import NamedTuple, TypeVar
 
@@ -15,26 +16,30 @@ from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escaped
 from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, SyntheticHost, power_law
 
 BLOCKS_MAX = 40_000
-BLOCK_LINKS = 20  # of a block of links within the host; a page has two such blocks
+BLOCK_LINKS = 20  # in a block of links within the host; a page has two such blocks
 BLOCKS_A_PAGE = 2
-PARTNER_LINKS = 7  # of a block of links to other hosts; a page has two such blocks
+PARTNER_LINKS = 7  # in a block of links to other hosts; a page has two such blocks
 PARTNER_BLOCKS = 16
-OWN_LINKS = 3  # of a page without children
+OWN_LINKS = 3  # on a page without children
 TEXT_BYTES = 28
 BASE_PATH = "/base/dos/elos/"
 
-# How the same URL is written, and the share (of 256) of the links that are written so. None are relative in blocks.
+# Forms of an href, and the share (of 256) of the links in each form. Blocks have no relative links, because many pages
+# share them.
 PLAIN, ABSOLUTE, RELATIVE, FRAGMENT, UPPER, DOTTED, ENCODED, SCHEMELESS, NOFOLLOW = range(9)
 _SHARED_FORMS = bytes(form for form, share in enumerate((190, 37, 0, 10, 4, 4, 4, 4, 3)) for _ in range(share))
 _OWN_FORMS = bytes(form for form, share in enumerate((100, 24, 100, 16, 3, 3, 4, 3, 3)) for _ in range(share))
-# What a page is drawn from at once: two words, its blocks, its partners, its own links and their forms, and its text.
+# The draws for a page: two words, its blocks, its partners, its own links with their forms, and its text.
 _DRAWN = struct.Struct(f"<2I{BLOCKS_A_PAGE}I2B{OWN_LINKS}H{OWN_LINKS}s{TEXT_BYTES}s")
 
 T = TypeVar("T")
 
+# A host's number with a page's number, or with the path of another resource.
+Place = tuple[int, int | str]
+
 
 class LinkBlock(NamedTuple):
-    """Links within a host that many of its pages carry: the pages, the form of each link, and all of it as HTML."""
+    """Links within a host that many of its pages share: target pages, the form of each link, and the HTML."""
 
     targets: tuple[int, ...]
     forms: bytes
@@ -43,30 +48,30 @@ class LinkBlock(NamedTuple):
 
 
 class PartnerLinks(NamedTuple):
-    """Links to other hosts: host, page, whether it says nofollow; and all of it as HTML."""
+    """Links to other hosts: (host, page, nofollow) for each, and the HTML."""
 
     targets: tuple[tuple[SyntheticHost, int, bool], ...]
     html: bytes
 
 
 class Outline(NamedTuple):
-    """What a page links to, before it is written as HTML."""
+    """The links of a page, before they are rendered as HTML."""
 
     children: list[int]
     own: list[int]
     own_forms: bytes
     blocks: list[LinkBlock]
     partners: list[PartnerLinks]
-    kin: list[SyntheticHost]  # hosts whose front page this front page leads to
+    kin: list[SyntheticHost]  # hosts that this front page links to
     special: list[str]  # paths on this host that are not pages: redirects, missing pages, files, traps
-    dead: list[str]  # addresses that nobody answers for
-    text: bytes  # what the page's text is drawn from
+    dead: list[str]  # addresses where no host answers
+    text: bytes  # draws for the text of the page
 
 
 class Outlines:
     def __init__(self, pages: SyntheticPages) -> None:
         self.pages = pages
-        # Filled when a block is first needed, emptied whole when full: everything in them can be worked out again.
+        # Filled when a block is first needed, cleared when full.
         self._blocks: dict[tuple[int, int], LinkBlock] = {}
         self._partners: dict[tuple[int, int], PartnerLinks] = {}
 
@@ -89,8 +94,25 @@ class Outlines:
         forms = drawn[-2].translate(_OWN_FORMS)
         return Outline(children, targets, forms, blocks, partners, kin, special, dead, drawn[-1])
 
+    def followed(self, host: SyntheticHost, page: int, outline: Outline) -> Iterator[Place]:
+        """Yield the places that a crawl follows the links of a page to, some of them more than once."""
+        own = host.number
+        yield from ((own, target) for target in (0, max(0, (page - 1) // host.branching), page))
+        yield from ((own, child) for child in outline.children)
+        if self.pages.entry(host, page).syndicated:
+            yield from ((own, target) for target in outline.own)
+            yield from ((own, target) for block in outline.blocks for target in block.targets)
+        elif Fault.SESSION not in host.faults:
+            # Links with session ids lead to endless copies, not to the pages.
+            for targets, forms in [(outline.own, outline.own_forms), *((b.targets, b.forms) for b in outline.blocks)]:
+                yield from ((own, target) for target, form in zip(targets, forms, strict=False) if form != NOFOLLOW)
+        for partners in outline.partners:
+            yield from ((other.number, target) for other, target, nofollow in partners.targets if not nofollow)
+        yield from ((other.number, 0) for other in outline.kin)
+        yield from ((own, path) for path in outline.special)
+
     def _kin(self, host: SyntheticHost) -> list[SyntheticHost]:
-        """Front pages form a tree of hosts, so that every host can be found from the first."""
+        """Return the hosts below this one: front pages form a tree, so every host can be reached from the first."""
         hosts = self.pages.hosts
         numbers = (2 * host.number + 1, 2 * host.number + 2)
         return [hosts.host(number) for number in numbers if number < hosts.plan.hosts]
@@ -137,7 +159,7 @@ class Outlines:
 
 
 def written(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) -> bytes:
-    """A link to a page of the host, in this form."""
+    """Return a link to a page of the host, in this form."""
     if form == PLAIN:
         return entry.item
     if form == ABSOLUTE:
@@ -147,7 +169,7 @@ def written(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) ->
 
 
 def _href(host: SyntheticHost, base_path: str, path: str, form: int) -> str:
-    """The same URL, written in one of many ways."""
+    """Return an href for the path, in this form."""
     if form == RELATIVE:
         return relative(path, base_path)
     if form == FRAGMENT:
@@ -162,7 +184,7 @@ def _href(host: SyntheticHost, base_path: str, path: str, form: int) -> str:
 
 
 def relative(path: str, base_path: str) -> str:
-    """The path as seen from base: shorter if it lies below, else up to the root and down again."""
+    """Return the path relative to base: shorter if it lies below, otherwise up to the root and down again."""
     folder = base_path.partition("?")[0].rpartition("/")[0] + "/"
     if path.startswith(folder) and len(path) > len(folder):
         return path[len(folder) :]
@@ -170,7 +192,7 @@ def relative(path: str, base_path: str) -> str:
 
 
 def _special(host: SyntheticHost, page: int, first: int, second: int) -> list[str]:
-    """Links that lead to something else than a page; most pages have one or two."""
+    """Return the paths of resources that the page links to; most pages link to one or two."""
     target = power_law(first, host.size)
     special = []
     if first % 2:

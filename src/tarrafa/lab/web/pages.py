@@ -1,7 +1,7 @@
-"""The pages of the hosts: their paths and titles, what marks each, when they live and change, which copies which.
+"""Pages of the hosts: paths, titles, robots marks, lifetime, changes and copies.
 
-The pages of a host form a tree: page 0 is its front page, page p the parent of `branching` others, and every page
-links to its children, so that nothing is out of reach but what is meant to be.
+The pages of a host form a tree: page 0 is its front page, page p the parent of `branching` others, and every page links
+to its children, so that every page can be reached except those that are meant to be unreachable.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ from tarrafa.lab.web.plan import NEIGHBOURS, SyntheticHost, SyntheticHosts, powe
 from tarrafa.lab.web.vocabulary import TAIL_SIZE, TOPIC_NAMES, TOPICS, tail_word
 
 ENTRIES_MAX = 200_000
-# Of a thousand leaves: exact copies up to the first, near copies up to the second, originals from the third on.
+# Limits of a draw below 1,000 for pages without children: exact copies below the first, near copies below the second,
+# syndicated pages from the third on.
 EXACT_COPIES, NEAR_COPIES, SYNDICATED = 20, 40, 900
 LIFE_MS = 180 * history.DAY_MS
 
@@ -35,31 +36,31 @@ _TITLES = {
     ),
 }
 _PATH_AT = len('<a href="')
-_MARKED = 21  # of a hundred pages that have a mark
-_FRONT_MARK = 50  # a front page has no marks
+_MARKED = 21  # pages of a hundred that carry a mark
+_FRONT_MARK = 50  # a draw without marks, for front pages
 _NOTHING: dict[int, "PageEntry"] = {}
 _PLAIN_LETTERS = str.maketrans("áàãâéêíóôõúçÁÀÃÂÉÊÍÓÔÕÚÇ", "aaaaeeiooouc" * 2)
-# Where a page's number stands in its path, by the host's style: after the last of the first, before the second.
+# The number of a page stands between these two texts in its path, by the path style of the host.
 _NUMBER_BETWEEN = (("-", ""), ("-", ".html"), ("-", "/"), ("=", "&ordem=data"))
 
 
 class PageEntry(NamedTuple):
-    """What is often asked of a page, kept at hand."""
+    """The properties of a page that are used often, cached."""
 
     path: str
-    folder: str  # what the paths of its children begin with
+    folder: str  # beginning of its children's paths
     title: str
-    topic: str  # of its text: its host's, or at times another
-    item: bytes  # a link to it in the plain form, ready to stand in a page of its host
-    mark: int  # a draw that its marks follow from
-    rate: int  # a draw that its changes follow from
-    kin: int  # a draw that its end, its copies and its originals follow from
+    topic: str  # of its text: mostly the host's
+    item: bytes  # a link to it from a page of its host, in the plain form, as HTML
+    mark: int  # a draw that decides its marks
+    rate: int  # a draw that decides its changes
+    kin: int  # a draw that decides its end, and whether it copies or is copied
     leaf: bool  # has no children and never will
-    copies: bool  # is to be a copy of another page, if one is found
-    syndicated: bool  # is copied by others; its links are absolute, so that a copy means the same anywhere
+    copies: bool  # copies another page, if a suitable one is found
+    syndicated: bool  # may be copied; its links are absolute, so that a copy links to the same pages
 
     def absolute(self, host: SyntheticHost) -> bytes:
-        """A link to it, a page of this host, in the absolute form: the plain one with the host before the path."""
+        """Return a link to the page in the absolute form: the plain one with the host before the path."""
         return host.opening + self.item[_PATH_AT:]
 
     @property
@@ -92,7 +93,7 @@ class PageEntry(NamedTuple):
 
 
 class CopySource(NamedTuple):
-    """Where a copy's text comes from; an exact copy is the same to the byte, a near one differs in a few sentences."""
+    """The page that another page copies. An exact copy has the same bytes; a near copy differs in a few sentences."""
 
     host: SyntheticHost
     page: int
@@ -103,7 +104,7 @@ class SyntheticPages:
     def __init__(self, hosts: SyntheticHosts) -> None:
         self.hosts = hosts
         self._seed = hosts.plan.rng_seed
-        # By host, then by page. Filled by entry, emptied whole when full: everything in it can be worked out again.
+        # By host, then by page. Filled by entry, cleared when full.
         self._entries: dict[int, dict[int, PageEntry]] = {}
         self._entry_count = 0
 
@@ -117,7 +118,7 @@ class SyntheticPages:
         return known.get(page) or self._remember(host, page)
 
     def entries(self, host: SyntheticHost, pages: Iterable[int]) -> list[PageEntry]:
-        """Many entries of one host at once: half of the time of making a page goes here."""
+        """Return many entries of one host; rendering spends half of its time here."""
         known = self._entries.get(host.number, _NOTHING)
         return [known.get(page) or self.entry(host, page) for page in pages]
 
@@ -157,12 +158,12 @@ class SyntheticPages:
         )
 
     def _words(self, host: SyntheticHost, w: tuple[int, ...]) -> tuple[str, str, str]:
-        """Two words of the topic and a rare one: the page is called by them."""
+        """Return two words of the topic and a rare one, for the title and the path of a page."""
         words = TOPICS[host.topic][host.language]
         return words[power_law(w[0], len(words))], words[w[1] % len(words)], tail_word(host.language, w[3] % TAIL_SIZE)
 
     def find(self, host: SyntheticHost, path: str) -> int | None:
-        """The page at this path, in exactly this form."""
+        """Return the page at this path, which must be spelt exactly so."""
         if path == "/":
             return 0
         before, after = _NUMBER_BETWEEN[host.path_style]
@@ -173,7 +174,7 @@ class SyntheticPages:
         return page if 0 < page < 2 * host.size and self.entry(host, page).path == path else None
 
     def dies_ms(self, host: SyntheticHost, page: int) -> int | None:
-        """When a page vanishes; only those without children do."""
+        """Return when a page disappears; None for a page that stays. Only pages without children disappear."""
         entry = self.entry(host, page)
         if not entry.leaf or entry.kin % 20 >= 3:
             return None
@@ -193,14 +194,14 @@ class SyntheticPages:
         return [c for c in range(first, last) if not self.orphan(host, c) and self.alive(host, c, now_ms)]
 
     def orphan(self, host: SyntheticHost, page: int) -> bool:
-        """True for a page that no page links to: only the sitemap knows it."""
+        """Return True for a page that only the sitemap lists."""
         return host.linked_size <= page < host.size
 
     def interval_ms(self, host: SyntheticHost, page: int) -> int | None:
         return history.interval_ms(self.entry(host, page).rate)
 
     def text_changed_ms(self, host: SyntheticHost, page: int, now_ms: int) -> int:
-        """When the text last changed; 0 for not since the web began. A copy changes with what it copies."""
+        """Return when the text last changed; 0 if not since the web began. A copy changes with its source."""
         if now_ms <= 0:
             return 0
         host, page = self.shown(host, page)
@@ -208,19 +209,19 @@ class SyntheticPages:
         return max(changed, history.born_ms(host.size, page))
 
     def shown(self, host: SyntheticHost, page: int) -> tuple[SyntheticHost, int]:
-        """Whose text a page shows: an exact copy what it copies, any other its own."""
+        """Return the page whose text is shown: the source of an exact copy, otherwise the page itself."""
         source = self.copy_of(host, page)
         return (source.host, source.page) if source and source.exact else (host, page)
 
     def changed_ms(self, host: SyntheticHost, page: int, now_ms: int) -> int:
-        """When anything of the page last changed: its text, or the list of its children."""
+        """Return when the page last changed: its text, or the list of its children."""
         if now_ms <= 0:
             return 0
         moments = self._family_changes(host, page, now_ms)
         return max(self.text_changed_ms(host, page, now_ms), history.born_ms(host.size, page), *moments)
 
     def _family_changes(self, host: SyntheticHost, page: int, now_ms: int) -> list[int]:
-        """When children of the page appeared and vanished, up to now."""
+        """Return when children of the page appeared and disappeared, up to now."""
         first = page * host.branching + 1
         children = range(first, min(first + host.branching, history.size_at(host.size, now_ms)))
         linked = [child for child in children if not self.orphan(host, child)]
@@ -229,7 +230,7 @@ class SyntheticPages:
         return [moment for moment in moments if moment <= now_ms]
 
     def all_changes(self, host: SyntheticHost, page: int, now_ms: int) -> list[int]:
-        """Every change of a page after its birth up to now, in order: the last is `changed_ms`."""
+        """Return every change of a page after its birth up to now, in order; the last is `changed_ms`."""
         born = history.born_ms(host.size, page)
         own = self.shown(host, page)
         moments = set(history.changes_until(self.seed(*own), self.interval_ms(*own), now_ms))
@@ -251,17 +252,17 @@ class SyntheticPages:
 
 
 def anchor(href: str, title: str, attributes: str = "") -> bytes:
-    """A link on a line of its own. The href is escaped before; other signs are, so that any charset will do."""
+    """Return a link on a line of its own. The href must be escaped; the title is written in ASCII for any charset."""
     return f'<a href="{href}"{attributes}>{title}</a><br>\n'.encode("ascii", "xmlcharrefreplace")
 
 
 def escaped(href: str) -> str:
-    """An href as it stands in an attribute."""
+    """Escape an href for an attribute."""
     return href.replace("&", "&amp;")
 
 
 def respelt(path: str) -> str:
-    """The path with each letter written as page paths write it: `%61` and `a` are the same letter."""
+    """Return the path with each letter spelt as in page paths: `%61` and `a` are the same letter."""
     return quote(unquote(path), safe="/?&=~")
 
 
@@ -273,7 +274,7 @@ def _slug(word: int, first: str, second: str, page: int) -> str:
 
 
 def _path(host: SyntheticHost, page: int, parent_folder: str, slug: str) -> tuple[str, str]:
-    """A page's path, and the folder that its children's paths begin with."""
+    """Return the path of a page, and the folder that its children's paths begin with."""
     folder = f"{parent_folder}/{slug}"
     if host.path_style == 1:
         return f"{folder}.html", folder

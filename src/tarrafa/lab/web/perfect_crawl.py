@@ -1,31 +1,26 @@
-"""The perfect crawl of a web at a moment: what can be found, and how far from the start.
+"""The perfect crawl of a web at a moment: all that can be found, and its distance from the start.
 
 It starts at the first host's front page and obeys robots.txt, `rel=nofollow` and the meta tag `nofollow`. It follows
-links and redirects to any host. First by links alone; then it also reads the sitemaps of the hosts it has met, which
-brings in the pages that nothing links to. Traps are entered but never followed: what lies behind them is endless and
-empty.
+links and redirects to any host: first by links alone, then with the sitemaps of the hosts it has met, which list the
+pages that no page links to. It enters traps but does not follow them, because they are endless and empty.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tarrafa.lab.web import history
-from tarrafa.lab.web.faults import Fault
-from tarrafa.lab.web.outlines import NOFOLLOW, Outline
+from tarrafa.lab.web.outlines import Place
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
-
-# Where something stands: a host's number with a page's number, or with a path that is no page's.
-Place = tuple[int, int | str]
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """How the perfect crawl came to know a place."""
+    """How the perfect crawl found a place."""
 
     depth: int  # links from the start
-    by: str  # "links", or "sitemap" if only those lead there
+    by: str  # "links", or "sitemap" if only a sitemap leads there
 
 
 class PerfectCrawl:
@@ -35,7 +30,7 @@ class PerfectCrawl:
         # All filled by the crawl, then only read.
         self.found: dict[Place, Discovery] = {}
         self.images: set[tuple[int, str]] = set()
-        self.dead: dict[str, Discovery] = {}  # addresses that nobody answers for
+        self.dead: dict[str, Discovery] = {}  # addresses where no host answers
         self._met: set[int] = set()
         self._sitemaps_read: set[int] = set()
         self._crawl()
@@ -72,7 +67,7 @@ class PerfectCrawl:
         return [(host.number, page) for page in numbers if self._web.pages.alive(host, page, self._now_ms)]
 
     def _leads_to(self, place: Place, how: Discovery) -> Iterable[Place]:
-        """The places that a perfect crawl goes on to from here."""
+        """Return the places that the crawl continues to from here."""
         number, what = place
         host = self._web.hosts.host(number)
         if not self._web.robots.allows(host, self.path(place)):
@@ -91,32 +86,16 @@ class PerfectCrawl:
         outline = self._web.outlines.outline(host, page, self._now_ms)
         for name in outline.dead:
             self.dead.setdefault(name, how)
-        return self._followed(host, page, outline)
-
-    def _followed(self, host: SyntheticHost, page: int, outline: Outline) -> Iterator[Place]:
-        own = host.number
-        yield from ((own, target) for target in (0, max(0, (page - 1) // host.branching), page))
-        yield from ((own, child) for child in outline.children)
-        if self._web.pages.entry(host, page).syndicated:
-            yield from ((own, target) for target in outline.own)
-            yield from ((own, target) for block in outline.blocks for target in block.targets)
-        elif Fault.SESSION not in host.faults:
-            # Where links carry session ids, they lead to copies without end, not to the pages.
-            for targets, forms in [(outline.own, outline.own_forms), *((b.targets, b.forms) for b in outline.blocks)]:
-                yield from ((own, target) for target, form in zip(targets, forms, strict=False) if form != NOFOLLOW)
-        for partners in outline.partners:
-            yield from ((other.number, target) for other, target, nofollow in partners.targets if not nofollow)
-        yield from ((other.number, 0) for other in outline.kin)
-        yield from ((own, path) for path in outline.special)
+        return self._web.outlines.followed(host, page, outline)
 
     def location(self, host: SyntheticHost, path: str) -> str | None:
-        """Where a redirect leads, as its header says; None for what is none."""
+        """Return the Location of a redirect; None if there is no redirect at the path."""
         if not path.startswith("/ir/"):
             return None
         return next((v for k, v in self._web.resource(WebRequest(host, path)).headers if k == "Location"), None)
 
     def _place(self, host: SyntheticHost, location: str) -> Place:
-        """A Location header's place: a page, or a path of something else."""
+        """Return the place that a Location header names: a page, or the path of another resource."""
         if location.startswith("http://"):
             authority, _, rest = location.removeprefix("http://").partition("/")
             found = self._web.hosts.find(authority)

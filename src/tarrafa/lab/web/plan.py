@@ -1,7 +1,7 @@
-"""The lie of the land: how many pages each host has, who neighbours whom, what each host is like.
+"""Plan a web: the size of each host, its neighbours, its properties.
 
-A web is given by a `Plan` alone. Whatever it holds is worked out from there on demand, so a web of a million pages
-costs no more to start than one of ten. Only whole numbers and operations that every machine rounds alike are used.
+A web follows from a `Plan` alone. Everything in it is computed on demand, so a web of a million pages starts as fast as
+one of ten. Only integers and operations that every machine rounds alike are used.
 """
 
 import ipaddress
@@ -19,9 +19,9 @@ HOSTS_MAX = 1_000_000
 PAGES_MAX = 1_000_000_000
 COMMUNITY_SIZE = 20
 FIRST_ADDRESS = int(ipaddress.IPv4Address("127.0.0.1"))
-# Of the hosts, for each chosen fault; one host at least, so that small webs have it too.
+# Share of the hosts that get each chosen fault; at least one host, so that small webs have the fault too.
 FAULT_SHARE_PERCENT = 2
-# Labels with two hyphens there cannot be registered, so a made-up name never leads to somebody's host.
+# Labels with two hyphens in this place cannot be registered, so a synthetic name never leads to a real host.
 LABEL_PREFIX = "tz--"
 SUFFIXES = ("com.br", "org.br", "gov.br", "com.br", "edu.br", "com", "org", "pt", "net.br", "com")
 CHARSETS = ("utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "iso-8859-1", "iso-8859-1", "windows-1252")
@@ -34,7 +34,7 @@ BRANCHINGS = (3, 6, 8, 8, 12)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a web follows from. `port` and `names` shape the addresses in its links."""
+    """Everything that a web follows from. `port` and `names` shape the addresses in its links."""
 
     hosts: int = 100
     pages: int = 5_000
@@ -52,25 +52,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticHost:
-    """One host of the web and its habits; everything about it follows from the plan and its number."""
+    """One host of the web; everything about it follows from the plan and its number."""
 
     number: int
     name: str
     address: str
     authority: str
     origin: str
-    opening: bytes  # what an absolute link to the host begins with, in HTML
+    opening: bytes  # beginning of an absolute link to the host, in HTML
     size: int  # pages when the web begins
-    linked_size: int  # those that pages link to; the last ones of a host with a sitemap are known to that alone
+    linked_size: int  # pages that other pages link to; only the sitemap of the host lists the others
     language: Language
     topic: str
     charset: str
-    branching: int  # how many pages each page is the parent of: few make a deep host
+    branching: int  # child pages of each page; few children make a deep host
     path_style: int
     faults: frozenset[Fault]
     gzip: bool
     chunked: bool
-    html_type: str  # of its pages, with the charset or leaving that to the page
+    html_type: str  # Content-Type of its pages, with or without the charset
     validators: int  # 0 none, 1 ETag, 2 Last-Modified, 3 both
     robots: bool  # has a robots.txt with rules
     sitemap: bool
@@ -78,30 +78,30 @@ class SyntheticHost:
 
     @property
     def robots_file(self) -> bool:
-        """Whether there is a robots.txt at all: for rules, or for the sitemap's address."""
+        """Return True if the host has a robots.txt: for rules, or only to name the sitemap."""
         return self.robots or self.sitemap
 
 
 class SyntheticHosts:
-    """Hosts by number, by address and by name; neighbours and popularity."""
+    """The hosts of a web, by number, by address and by name; their neighbours and popularity."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.communities = max(1, plan.hosts // COMMUNITY_SIZE)
         self._hosts: dict[int, SyntheticHost] = {}
-        self._by_authority: dict[str, SyntheticHost] = {}  # what find has found, up to a bound
-        # Filled by neighbourhood, emptied whole when full.
+        self._by_authority: dict[str, SyntheticHost] = {}  # filled by find up to a bound
+        # Filled by neighbourhood, cleared when full.
         self._neighbourhoods: dict[int, list[SyntheticHost]] = {}
 
     @cached_property
     def by_popularity(self) -> list[int]:
-        """Host numbers, largest and best known first."""
+        """Host numbers, the largest and most linked first."""
         order = draws(f"{self.plan.rng_seed}/order", self.plan.hosts)
         return sorted(range(self.plan.hosts), key=lambda number: (order[number], number))
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Pages of each host: a power law whose sum is exactly the plan's pages."""
+        """Pages of each host: a power law that sums to exactly the plan's pages."""
         weights = [_power_law_weight(rank + 1) for rank in range(self.plan.hosts)]
         total = math.fsum(weights)
         spare = self.plan.pages - self.plan.hosts
@@ -115,7 +115,7 @@ class SyntheticHosts:
 
     @cached_property
     def _faults_by_host(self) -> dict[int, set[Fault]]:
-        """Each chosen fault on its share of the hosts, spread so that few hosts have two."""
+        """Assign each chosen fault to its share of the hosts, spread so that few hosts have two."""
         victims = [number for number in self.by_popularity if number != 0]
         found: dict[int, set[Fault]] = {}
         share = max(1, len(victims) * FAULT_SHARE_PERCENT // 100)
@@ -166,14 +166,14 @@ class SyntheticHosts:
         )
 
     def _culture(self, number: int, w: tuple[int, ...]) -> tuple[Language, str]:
-        """Neighbours mostly share language and topic, as communities on the web do."""
+        """Return the language and topic of a host; hosts of one community mostly share both."""
         community = draws(f"{self.plan.rng_seed}/community/{number % self.communities}", 2)
         language = (community if w[0] % 10 else w)[1] % 3  # two of three speak Portuguese
         topic = (community[0] if w[2] % 5 else w[3]) % len(TOPIC_NAMES)
         return LANGUAGES[language == 2], TOPIC_NAMES[topic]
 
     def _name(self, number: int, w: tuple[int, ...]) -> str:
-        """`www.tz--word17.com.br`, or one more host of the site of the community's first: `blog17.tz--word3.org`."""
+        """Return a name such as `www.tz--word17.com.br`, or `blog17.tz--word3.org` on the site of another host."""
         head = number % self.communities
         if number != head and w[14] % 5 == 0:
             label = ("blog", "loja", "m", "news", "wiki")[w[15] % 5]
@@ -186,12 +186,12 @@ class SyntheticHosts:
         return f"{LABEL_PREFIX}{word}{number}.{SUFFIXES[w[1] % len(SUFFIXES)]}"
 
     def _address(self, number: int, w: tuple[int, ...]) -> str:
-        """An address of its own; where links use names, some hosts share the address of their community's first."""
+        """Return the host's own address; with names, some hosts share the address of their community's first host."""
         shared = self.plan.names and w[14] % 5 == 1
         return str(ipaddress.IPv4Address(FIRST_ADDRESS + (number % self.communities if shared else number)))
 
     def find(self, authority: str) -> SyntheticHost | None:
-        """The host that a Host header means, by address or by name, with or without the port."""
+        """Return the host that a Host header means, by address or by name, with or without the port."""
         host = self._by_authority.get(authority)
         if host is None:
             host = self._look_up(authority)
@@ -207,7 +207,7 @@ class SyntheticHosts:
         return self._named(name)
 
     def resolve(self, name: str) -> str | None:
-        """The address of a host name of this web: what a resolver would say."""
+        """Return the address of a host name of this web, as a resolver would."""
         host = self._named(name)
         return host.address if host else None
 
@@ -219,7 +219,7 @@ class SyntheticHosts:
         return host if host.name == name.lower() else None
 
     def neighbourhood(self, host: SyntheticHost) -> list[SyntheticHost]:
-        """The hosts that this one links to, as often as they stand here: mostly its community, else by popularity."""
+        """Return the hosts that this one links to, repeated by weight: mostly its community, else by popularity."""
         known = self._neighbourhoods.get(host.number)
         if known is None:
             if len(self._neighbourhoods) >= NEIGHBOURHOODS_MAX:
@@ -241,18 +241,18 @@ class SyntheticHosts:
 
 
 def _power_law_weight(rank: int) -> float:
-    """1 / rank ** 0.875, by square roots: every machine rounds those alike, which it does not for powers."""
+    """Return 1 / rank ** 0.875 by square roots, which every machine rounds alike; powers are not."""
     half = math.sqrt(rank)
     quarter = math.sqrt(half)
     return 1.0 / (half * quarter * math.sqrt(quarter))
 
 
-# The cube of an even draw of 16 bits, as a share of 2**32: half of all draws fall into the first eighth.
+# The cube of a uniform draw of 16 bits, as a share of 2**32: half of all draws fall into the first eighth.
 CUBES = tuple((draw * draw * draw) >> 16 for draw in range(1 << 16))
 
 
 def power_law(word: int, limit: int) -> int:
-    """A position below limit, the first ones much more often. Hot loops write it out."""
+    """Return a position below `limit`, the first ones much more often."""
     return (CUBES[word >> 16] * limit) >> WORD_BITS
 
 

@@ -1,7 +1,7 @@
-"""A page as HTML: head, navigation, text with links in it, lists of links, foot.
+"""Render a page as HTML: head, navigation, text with links, lists of links, footer.
 
-Speed matters here: a page is made anew for each request. So it is put together from bytes that stand ready: the host's
-stationery, passages of the topic, blocks of links; little of it is the page's alone.
+A page is rendered anew for each request, so speed matters: it is joined from cached bytes (the template of its host,
+passages of its topic, blocks of links), and only a small part is its own.
 """
 
 import struct
@@ -25,23 +25,23 @@ _LABELS = {
     "pt": ("pt-BR", "Início", "Palavras", "Veja também", "Em outros lugares", "Atualizado em"),
     "en": ("en", "Home", "Keywords", "See also", "Elsewhere", "Updated on"),
 }
-# Signs that windows-1252 has and ISO-8859-1 has not.
+# Characters that windows-1252 has and ISO-8859-1 lacks.
 _SIGNS = {"windows-1252": "<p>“Isto” – disse… custa 10 €.</p>\n"}
 
 
 class PageTemplate(NamedTuple):
-    """What all pages of a host have in common, in the order in which it stands in a page."""
+    """The parts that all pages of a host share, in the order of the page."""
 
     start: bytes  # then the title
     description: bytes  # then the title again
-    marks: bytes  # then what the head says beside the usual
+    marks: bytes  # then the page's own lines of the head
     heading: bytes  # then the title again
     navigation: bytes  # then links to the parent and the page itself
     image: bytes  # then the image's number
     text: bytes  # then the text and the links within the host
     keywords: bytes  # then rare words
     elsewhere: bytes  # then links to other hosts
-    also: bytes  # then links to what is no page
+    also: bytes  # then links to resources that are not pages
     foot: bytes  # then the day of the last change
     end: bytes
 
@@ -69,11 +69,11 @@ class Renderer:
     def __init__(self, links: Outlines) -> None:
         self._outlines = links
         self._pages = links.pages
-        # Filled when a host's first page is made, emptied whole when full.
+        # Filled when a host's first page is rendered, cleared when full.
         self._templates: dict[int, PageTemplate] = {}
 
     def page(self, host: SyntheticHost, page: int, now_ms: int, session: str = "") -> bytes:
-        """The bytes of a page at a moment; an exact copy is rendered as what it copies."""
+        """Return the bytes of a page at a moment; an exact copy is rendered as its source."""
         source = self._pages.copy_of(host, page)
         if source and source.exact:
             host, page, source = source.host, source.page, None
@@ -85,7 +85,7 @@ class Renderer:
         elif source is None:
             text = self._text(host, entry.topic, outline.text, f"{self._pages.seed(host, page)}/{changed}")
         else:
-            # A near copy has another's title and text, but for one passage, and its own links.
+            # A near copy has the title and text of its source except one passage, and its own links.
             copied = self._outlines.outline(source.host, source.page, 0).text
             entry = entry._replace(title=self._pages.entry(source.host, source.page).title)
             topic = self._pages.entry(source.host, source.page).topic
@@ -127,7 +127,7 @@ class Renderer:
         return paper
 
     def canonical(self, host: SyntheticHost, page: int) -> str | None:
-        """The URL that the page itself calls canonical, if it says so: its own, or that of what it nearly copies."""
+        """Return the URL that the page declares canonical, if any: its own, or that of the page it nearly copies."""
         entry = self._pages.entry(host, page)
         source = self._pages.copy_of(host, page)
         if source and source.exact:
@@ -137,7 +137,7 @@ class Renderer:
         return host.origin + entry.path if entry.says_canonical else None
 
     def _marks(self, host: SyntheticHost, page: int, entry: PageEntry) -> bytes:
-        """What the head says beside the usual."""
+        """Return the page's own lines of the head: base, canonical URL, robots."""
         canonical = self.canonical(host, page)
         robots = "noindex" * entry.noindex or "nofollow" * entry.nofollow or "noarchive" * entry.noarchive
         base = f'<base href="{host.origin}{BASE_PATH}">\n' if entry.has_base else ""
@@ -145,12 +145,12 @@ class Renderer:
         return (base + link + (f'<meta name="robots" content="{robots}">\n' if robots else "")).encode()
 
     def _text(self, host: SyntheticHost, topic: str, drawn: bytes, salt: str | None) -> list[bytes]:
-        """Passages, and at the end a few rare words; a salt puts another passage in place of one."""
+        """Return passages, followed by a few rare words. With a salt, one passage is replaced by another."""
         first, *numbers = _DRAWN.unpack(drawn)
         count = PASSAGES_MIN + first % PASSAGES_SPREAD
         if salt:
             word = draws(f"{salt}/rewritten", 1)[0]
-            # Always another one than stood there first.
+            # The replacement always differs from the first passage.
             numbers[word % count] += 1 + (word >> 16) % (PASSAGES - 1)
         pool = passages(host.language, topic, host.charset)
         text = [pool[number % PASSAGES] for number in numbers[:count]]
@@ -161,7 +161,7 @@ class Renderer:
     def _inner_links(
         self, host: SyntheticHost, page: int, entry: PageEntry, outline: Outline, session: str
     ) -> list[bytes]:
-        """Links within the host: blocks of them, and the page's own."""
+        """Return the links within the host: the page's own, and blocks."""
         entries = self._pages.entries
         links = [child.item for child in entries(host, outline.children)] if outline.children else []
         if entry.syndicated:
@@ -177,7 +177,7 @@ class Renderer:
         return links
 
     def _odd_links(self, host: SyntheticHost, outline: Outline) -> list[bytes]:
-        """Links to hosts that a front page leads to, and to hosts that are not there."""
+        """Return links to the hosts below a front page, and to hosts that do not exist."""
         port = host.authority.rpartition(":")[2]
         kin = [self._pages.entry(other, 0).absolute(other) for other in outline.kin]
         return kin + [anchor(f"http://{name}:{port}/", name) for name in outline.dead]

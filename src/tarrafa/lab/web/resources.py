@@ -1,4 +1,7 @@
-"""What a web serves beside pages: sitemaps, images, PDF files, and bytes that are not what they seem."""
+"""What a web serves besides pages: sitemaps, images, PDF files, a gzip bomb, and traps.
+
+A trap is an endless set of URLs: each of its pages links to more of them, and none has any content.
+"""
 
 import re
 import struct
@@ -24,11 +27,11 @@ _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @lru_cache(maxsize=128)
 def png(number: int) -> bytes:
-    """A small image in one colour."""
+    """Return a small image in one colour."""
     side, colour = 32, struct.pack("<I", draws(f"png/{number}", 1)[0])[:3]
     rows = (b"\x00" + colour * side) * side
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    # Stored, not packed: how well a zlib packs differs between machines.
+    # Stored, not compressed: compression differs between versions of zlib.
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 0)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
@@ -37,7 +40,7 @@ def png(number: int) -> bytes:
 
 @lru_cache(maxsize=128)
 def pdf(title: str) -> bytes:
-    """A PDF of one page that says its title."""
+    """Return a PDF of one page with this title."""
     plain = title.encode("ascii", "replace").replace(b"(", b"").replace(b")", b"")
     stream = b"BT /F1 18 Tf 72 720 Td (" + plain + b") Tj ET"
     objects = (
@@ -58,7 +61,7 @@ def pdf(title: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def bomb() -> bytes:
-    """Some hundred kilobytes of gzip that become 200 MB of nothing: one packed block, many times."""
+    """Return some hundred kilobytes of gzip that expand to 200 MB: one compressed block, repeated."""
     block, count = bytes(1_000_000), BOMB_BYTES // 1_000_000
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -70,13 +73,13 @@ def bomb() -> bytes:
 
 
 class SitemapFiles:
-    """`/sitemap.xml` lists a small host's pages; for a large one it is an index of compressed parts."""
+    """`/sitemap.xml` lists the pages of a small host; for a large one it is an index of compressed parts."""
 
     def __init__(self, pages: SyntheticPages) -> None:
         self._pages = pages
 
     def answer(self, host: SyntheticHost, path: str, now_ms: int) -> tuple[bytes, str] | None:
-        """Body and type of the sitemap at this path, if the host has one there."""
+        """Return body and type of the sitemap at this path, if the host has one there."""
         parts = self.parts(host, now_ms)
         if path == "/sitemap.xml":
             if len(parts) == 1:
@@ -88,7 +91,7 @@ class SitemapFiles:
         return None
 
     def paths(self, host: SyntheticHost, now_ms: int) -> list[str]:
-        """Every sitemap of the host."""
+        """Return the paths of the host's sitemaps."""
         count = len(self.parts(host, now_ms))
         return ["/sitemap.xml", *(f"/mapa-{number}.xml.gz" for number in range(count) if count > 1)]
 
@@ -124,7 +127,7 @@ _FILTERS = ("cor", "tamanho", "marca", "ordem", "preco", "pagina")
 
 
 def trap_page(host: SyntheticHost, path: str) -> bytes | None:
-    """The page of a trap, if this host has one at this path."""
+    """Return the page of a trap, if this host has one at this path."""
     hrefs = _hrefs(host, path)
     if hrefs is None:
         return None
@@ -143,7 +146,7 @@ def _hrefs(host: SyntheticHost, path: str) -> list[str] | None:
 
 
 def is_trap(host: SyntheticHost, path: str) -> bool:
-    """Whether this path belongs to a trap of the host."""
+    """Return True if this path belongs to a trap of the host."""
     return _hrefs(host, path) is not None or (Fault.SESSION in host.faults and bool(_SESSION.search(path)))
 
 

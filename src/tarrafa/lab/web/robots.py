@@ -1,7 +1,7 @@
-"""The robots.txt of each host, and what it allows: the web's own judge of its visitors.
+"""The robots.txt of each host, and what it allows.
 
-The rules are written by this module too, so it needs only what they use: groups by user agent, Allow and Disallow
-with `*` and `$`, the longest match wins and Allow wins a tie, as RFC 9309 says.
+The same module writes the rules, so it implements only what they use: groups by user agent, Allow and Disallow with `*`
+and `$`, the longest match wins and Allow wins a tie (RFC 9309).
 """
 
 import re
@@ -16,12 +16,12 @@ HUGE_BYTES = 3_000_000
 
 
 class RobotsRule:
-    """One line of a group: a path that begins so, or a pattern with `*` and `$`."""
+    """One rule: a path prefix, or a pattern with `*` and `$`."""
 
     def __init__(self, allow: bool, pattern: str) -> None:
         self._line = f"{'Allow' if allow else 'Disallow'}: {pattern}"
         self.rank = (len(pattern), allow)
-        # Most are plain beginnings, and those are found faster without a regular expression.
+        # Most rules are plain prefixes, which are faster without a regular expression.
         plain = "*" not in pattern and not pattern.endswith("$")
         self.matches: Callable[[str], object] = _begins_with(pattern) if plain else _compiled(pattern).match
 
@@ -47,18 +47,18 @@ def allowed_by(rules: tuple[RobotsRule, ...], path: str) -> bool:
 class RobotsFiles:
     def __init__(self, pages: SyntheticPages) -> None:
         self._pages = pages
-        # Filled by rules; as many as hosts that were asked for.
+        # Filled by rules, one for each host that was requested.
         self._rules: dict[int, tuple[RobotsRule, ...]] = {}
 
     def rules(self, host: SyntheticHost) -> tuple[RobotsRule, ...]:
-        """What holds for everybody."""
+        """Return the rules for all user agents."""
         rules = self._rules.get(host.number)
         if rules is None:
             rules = self._rules[host.number] = self._make(host)
         return rules
 
     def _make(self, host: SyntheticHost) -> tuple[RobotsRule, ...]:
-        """One section of the host is closed but for its first part; so are endless places, on some hosts."""
+        """Close one section of the host except its first part, and on some hosts the URLs with session ids."""
         if not host.robots or Fault.ROBOTS_FORBIDDEN in host.faults:
             return ()
         rules = [RobotsRule(False, "/cgi-bin/"), RobotsRule(False, "/*?busca=")]
@@ -74,7 +74,7 @@ class RobotsFiles:
         return tuple(rules)
 
     def allows(self, host: SyntheticHost, path: str, user_agent: str = "") -> bool:
-        """Whether a visitor may ask for this path; /robots.txt itself always."""
+        """Return True if a client may request this path; /robots.txt always."""
         if path == "/robots.txt" or path.startswith("/__"):
             return True
         if host.faults and host.faults & NOTHING_ALLOWED:
@@ -85,11 +85,11 @@ class RobotsFiles:
         return not rules or allowed_by(rules, respelt(path) if "%" in path else path)
 
     def readable(self, host: SyntheticHost) -> bool:
-        """Whether the host has a robots.txt that can be read."""
+        """Return True if the host has a readable robots.txt."""
         return host.robots_file and not host.faults & (NOTHING_ALLOWED | {Fault.ROBOTS_FORBIDDEN})
 
     def text(self, host: SyntheticHost) -> bytes:
-        # Without a rule between them, the two user agents would be one group, and all be shut out.
+        # Without a rule between them, both user agents would form one group and be shut out.
         rules = [str(rule) for rule in self.rules(host)] or ["Disallow:"]
         lines = [f"# {host.name}", "User-agent: *", *rules]
         if host.crawl_delay_seconds:
@@ -101,13 +101,13 @@ class RobotsFiles:
             return _broken(lines)
         text = "\n".join(lines).encode() + b"\n"
         if Fault.ROBOTS_HUGE in host.faults:
-            # Beyond what a visitor must read: whether the last line counts is its own choice, and nothing links there.
+            # This lies beyond what a client must read, so the last rule may or may not count; nothing links there.
             text += b"# " + b"x" * 78 + b"\n"
             text += (b"# " + b"x" * 78 + b"\n") * (HUGE_BYTES // 81) + b"User-agent: *\nDisallow: /nunca/\n"
         return text
 
 
 def _broken(lines: list[str]) -> bytes:
-    """What editors and scripts do to the file: none of it changes what the rules say."""
+    """Return the file as editors and scripts break it, without changing the meaning of the rules."""
     noise = b"\x00\xff\xfe not a line of robots\r<html><body>oops</body></html>\rFoo: bar\r"
     return b"\xef\xbb\xbf" + b"\r".join(line.replace(": ", " :\t ").encode() for line in lines) + b"\r" + noise

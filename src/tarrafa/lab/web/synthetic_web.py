@@ -1,7 +1,7 @@
-"""One generator for both doors: what a host answers to a request, as a value. How it is sent is the door's business.
+"""Decide what a host answers to a request. Servers and transports only send it.
 
-A path is looked up as it is; if nothing stands there, the path with its percent escapes decoded is tried, since
-servers do not care how a letter was written.
+A path is looked up as it is, and then with its percent escapes normalised, because servers ignore how a letter is
+escaped.
 """
 
 import re
@@ -16,7 +16,7 @@ from isal import isal_zlib
 from tarrafa.lab.web import resources
 from tarrafa.lab.web.faults import Fault
 from tarrafa.lab.web.history import http_date, modified_seconds
-from tarrafa.lab.web.outlines import Outlines
+from tarrafa.lab.web.outlines import Outlines, Place
 from tarrafa.lab.web.pages import SyntheticPages, respelt
 from tarrafa.lab.web.plan import Plan, SyntheticHost, SyntheticHosts
 from tarrafa.lab.web.renderer import Renderer
@@ -25,8 +25,8 @@ from tarrafa.lab.web.robots import RobotsFiles
 HTML = "text/html"
 NO_HEADERS: Mapping[str, str] = {}
 REDIRECTS = {"p": 301, "m": 308, "t": 302, "s": 307, "u": 303, "c": 302, "x": 301, "l": 302}
-GZIP_WINDOW = 31  # zlib's number for gzip
-CHAIN = 3  # hops before a chain's end
+GZIP_WINDOW = 31  # zlib's window bits for gzip
+CHAIN = 3  # redirects in a chain
 DRIP_BYTES, DRIP_SECONDS = 512, 0.1
 ASKED_MAX = 100_000
 _ZERO = re.compile(r"q=0(\.0*)?")
@@ -34,7 +34,7 @@ _REDIRECT = re.compile(r"/ir/([pmtsucxl])(\d{1,10})(?:-(\d))?")
 
 
 class SendMode(Enum):
-    """How a door sends an answer."""
+    """How an answer is sent."""
 
     PLAIN = "plain"
     HANG = "hang"  # nothing is ever sent
@@ -52,12 +52,12 @@ class WebAnswer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     send_mode: SendMode = SendMode.PLAIN
     wait_seconds: float = 0.0
-    page: int | None = None  # the number of the page, where the answer is one
+    page: int | None = None  # the number of the page, if the answer is one
     retry_after_seconds: int = 0
 
 
 class WebRequest(NamedTuple):
-    """A request as the web sees it: header names in lower case."""
+    """A request to a host; header names in lower case."""
 
     host: SyntheticHost
     path: str
@@ -65,7 +65,7 @@ class WebRequest(NamedTuple):
 
 
 class SyntheticWeb:
-    """The whole web of a plan: ask it anything."""
+    """The whole web of a plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -75,25 +75,25 @@ class SyntheticWeb:
         self.renderer = Renderer(self.outlines)
         self.robots = RobotsFiles(self.pages)
         self.sitemaps = resources.SitemapFiles(self.pages)
-        # Filled and read by answer, for hosts whose faults depend on it: requests so far, and URLs asked for once, of
-        # which the oldest are forgotten.
+        # Filled and read by answer, for hosts whose faults depend on earlier requests: the number of requests, and the
+        # URLs that were requested once. The oldest URLs are dropped at the bound.
         self._asked_count: dict[int, int] = {}
         self._asked_once: dict[tuple[int, str], None] = {}
 
     @property
     def front(self) -> str:
-        """The URL where a crawl of this web starts."""
+        """Return the URL where a crawl of this web starts."""
         return f"{self.hosts.host(0).origin}/"
 
     def answer(self, ask: WebRequest, now_ms: int = 0) -> WebAnswer:
-        """What the host answers now, its faults included."""
+        """Return the answer of the host, including its faults."""
         if not ask.host.faults:
             return self.resource(ask, now_ms)
         fault = self._fault(ask)
         return fault or self._slowed(ask.host, self.resource(ask, now_ms))
 
     def _fault(self, ask: WebRequest) -> WebAnswer | None:
-        """What the host does instead of answering."""
+        """Return the fault that replaces the answer, if there is one."""
         faults = ask.host.faults
         if Fault.HANG in faults:
             return WebAnswer(0, send_mode=SendMode.HANG)
@@ -121,7 +121,7 @@ class SyntheticWeb:
         return WebAnswer(status, b"busy\n", "text/plain", headers, retry_after_seconds=seconds)
 
     def _slowed(self, host: SyntheticHost, answer: WebAnswer) -> WebAnswer:
-        """The answer as a slow host gives it."""
+        """Return the answer as a slow or dripping host sends it."""
         wait = 0.5 + host.number % 5 / 2 if Fault.SLOW in host.faults else 0.0
         drip = Fault.DRIP in host.faults and answer.page is not None and answer.body != b""
         if not wait and not drip:
@@ -130,7 +130,7 @@ class SyntheticWeb:
         return answer._replace(send_mode=manner, wait_seconds=wait)
 
     def resource(self, ask: WebRequest, now_ms: int = 0) -> WebAnswer:
-        """What stands at the path, whatever mood the host is in."""
+        """Return what is at the path, ignoring faults of the host."""
         page = self.find(ask.host, ask.path)
         if page is not None:
             return self._page(ask, page, now_ms)
@@ -141,10 +141,29 @@ class SyntheticWeb:
         return found or WebAnswer(404, b"<!DOCTYPE html><title>404</title><p>Not here.</p>\n")
 
     def find(self, host: SyntheticHost, path: str) -> int | None:
-        """The number of the page at a path; a session id in it does not matter where the host uses them."""
+        """Return the number of the page at a path, ignoring a session id if the host uses them."""
         if Fault.SESSION in host.faults:
             path = resources.without_session(path)
         return self.pages.find(host, path)
+
+    def followed_urls(self, url: str, now_ms: int = 0) -> list[str]:
+        """Return the URLs that a crawl follows from a page, without rendering and parsing it; none if it is no page."""
+        authority, _, rest = url.removeprefix("http://").partition("/")
+        host = self.hosts.find(authority)
+        page = self.find(host, f"/{rest}") if host else None
+        if host is None or page is None or not self.pages.alive(host, page, now_ms):
+            return []
+        host, page = self.pages.shown(host, page)
+        if self.pages.entry(host, page).nofollow:
+            return []
+        outline = self.outlines.outline(host, page, now_ms)
+        urls = [self._url(place) for place in self.outlines.followed(host, page, outline)]
+        return urls + [f"http://{name}:{self.plan.port}/" for name in outline.dead]
+
+    def _url(self, place: Place) -> str:
+        number, what = place
+        host = self.hosts.host(number)
+        return host.origin + (what if isinstance(what, str) else self.pages.entry(host, what).path)
 
     def _page(self, ask: WebRequest, page: int, now_ms: int) -> WebAnswer:
         host, pages = ask.host, self.pages
@@ -162,7 +181,7 @@ class SyntheticWeb:
         return WebAnswer(200, body, host.html_type, tuple(headers.items()), page=page)
 
     def _validators(self, host: SyntheticHost, page: int, now_ms: int) -> dict[str, str]:
-        """What a visitor can ask with later whether the page has changed; not every host says it."""
+        """Return ETag and Last-Modified, as far as the host sends them."""
         headers: dict[str, str] = {}
         changed = self.pages.changed_ms(host, page, now_ms) if now_ms > 0 else 0
         if host.validators & 1:
@@ -172,7 +191,7 @@ class SyntheticWeb:
         return headers
 
     def _other(self, ask: WebRequest, now_ms: int) -> WebAnswer | None:
-        """Everything that is not a page, by the first segment of its path."""
+        """Return what is not a page, by the first segment of its path."""
         host, path = ask.host, ask.path
         first = path.split("/", 2)[1].partition("?")[0]
         if first == "robots.txt":
@@ -191,7 +210,7 @@ class SyntheticWeb:
         return self._snare(host, first, path)
 
     def _snare(self, host: SyntheticHost, first: str, path: str) -> WebAnswer | None:
-        """Bodies that lie or do not end, and traps, where the host has them."""
+        """Return a false or endless body, or the page of a trap, if the host has that fault."""
         if first in _SNARES and _SNARES[first][0] in host.faults:
             return _SNARES[first][1]()
         body = resources.trap_page(host, path)
@@ -224,7 +243,7 @@ class SyntheticWeb:
 
 @lru_cache(maxsize=256)
 def _accepts_gzip(codings: str) -> bool:
-    """Whether gzip is among the codings that an Accept-Encoding names, and not as one that is unwelcome."""
+    """Return True if an Accept-Encoding accepts gzip."""
     wishes = (coding.replace(" ", "").lower().partition(";") for coding in codings.split(","))
     return any(name == "gzip" and not _ZERO.fullmatch(weight) for name, _, weight in wishes)
 
@@ -244,7 +263,7 @@ _SNARES: dict[str, tuple[Fault, Callable[[], WebAnswer]]] = {
 
 
 def _unchanged(asked: Mapping[str, str], headers: Mapping[str, str]) -> bool:
-    """Whether the visitor's copy is still good: the tag decides where one was given, else the date."""
+    """Return True if the client's copy is current: by the tag if one was sent, otherwise by the date."""
     if "if-none-match" in asked:
         tags = [tag.strip().removeprefix("W/") for tag in asked["if-none-match"].split(",")]
         return "ETag" in headers and (tags == ["*"] or headers["ETag"] in tags)

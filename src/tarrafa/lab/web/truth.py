@@ -1,6 +1,4 @@
-"""Everything that is true of a web at a moment: the complete list of its URLs, and what a perfect crawl of it would
-collect.
-"""
+"""The truth about a web at a moment: all of its URLs, and the pages that a perfect crawl collects."""
 
 import json
 from collections import Counter
@@ -20,16 +18,16 @@ CHANGES_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TruthRow:
-    """One URL of the web. What it does not have is None."""
+    """One URL of the web. Fields that do not apply are None."""
 
     url: str
     host: str
     kind: str  # one of KINDS
-    status: int | None  # None where the host does not answer
-    allowed: bool  # by robots.txt; nothing is where that cannot be had
+    status: int | None  # None if the host does not answer
+    allowed: bool  # by robots.txt; False if that cannot be read
     reachable: str | None  # "links", "sitemap", or None
     depth: int | None
-    collectable: bool  # a page that a perfect crawl ends with
+    collectable: bool  # a page that a perfect crawl collects
     redirect: str | None = None
     canonical: str | None = None
     copy_of: str | None = None
@@ -46,8 +44,8 @@ class TruthRow:
     born: float | None = None
     dies: float | None = None
 
-    def told(self) -> dict[str, Any]:
-        """As a dictionary, without what the kind does not have."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields that apply, as a dictionary."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -58,11 +56,11 @@ class Truth:
         self._crawl = PerfectCrawl(web, now_ms)
 
     def collectable(self, by_sitemap: bool = True) -> set[str]:
-        """The URLs of the pages that a perfect crawl ends with, with or without the help of sitemaps."""
+        """Return the URLs of the pages that a perfect crawl collects, with or without sitemaps."""
         return {row.url for row in self.rows() if row.collectable and (by_sitemap or row.reachable == "links")}
 
     def rows(self) -> Iterator[TruthRow]:
-        """Every page that is alive, then whatever else something links to."""
+        """Yield every page that exists now, then everything else that is linked."""
         hosts = self._web.hosts
         for number in range(hosts.plan.hosts):
             host = hosts.host(number)
@@ -76,7 +74,7 @@ class Truth:
             yield self._dead_row(name, found)
 
     def _not_pages(self) -> Iterator[tuple[int, str]]:
-        """What links lead to beside pages that are there: paths of other things, and of pages that are gone."""
+        """Yield targets of links that are not pages: resources, and pages that are gone."""
         web = self._web
         for number, what in self._crawl.found:
             if isinstance(what, str):
@@ -179,11 +177,11 @@ class Truth:
         }
 
     def document(self, kind: str | None = None, host: str | None = None) -> bytes:
-        """All of it as one JSON object: the summary, and the URLs, one on each line."""
+        """Return one JSON object: the summary, and the URLs, one on each line."""
         if kind is not None and kind not in KINDS:
             raise ValueError(f'no URL is of the kind "{kind}"; kinds are {", ".join(KINDS)}')
         rows = (row for row in self.rows() if kind in (None, row.kind) and host in (None, row.host))
-        lines = ",\n".join(json.dumps(row.told(), ensure_ascii=False) for row in rows)
+        lines = ",\n".join(json.dumps(row.as_dict(), ensure_ascii=False) for row in rows)
         return f'{{"summary": {json.dumps(self.summary(), ensure_ascii=False)},\n"urls": [\n{lines}\n]}}\n'.encode()
 
 

@@ -1,4 +1,9 @@
-"""The words that pages are made of, in Portuguese and English."""
+"""The words and passages of pages, in Portuguese and English, by topic.
+
+Words follow Zipf's law: function words first, then words of the topic, then common words, then a long tail of invented
+words. A topic has a pool of passages, and a page is a choice of them. The tail is long enough that a few of its words
+identify one page, so that searches have something rare to find.
+"""
 
 from bisect import bisect_right
 from functools import lru_cache
@@ -37,7 +42,7 @@ FUNCTION: dict[Language, tuple[str, ...]] = {
     ),
 }
 
-# Words that belong to no topic, most frequent first.
+# Words of no topic, most frequent first.
 EVERYDAY: dict[Language, tuple[str, ...]] = {
     "pt": _words(
         """
@@ -59,7 +64,7 @@ EVERYDAY: dict[Language, tuple[str, ...]] = {
     ),
 }
 
-# Twelve words a topic and language, most frequent first; the first names the topic.
+# Twelve words for each topic and language, most frequent first; the first names the topic.
 TOPICS: dict[str, dict[Language, tuple[str, ...]]] = {
     "cooking": {
         "pt": _words("culinária receita forno panela feijão farinha tempero açúcar sabor cozinha jantar pão"),
@@ -150,7 +155,7 @@ TOPICS: dict[str, dict[Language, tuple[str, ...]]] = {
 }
 TOPIC_NAMES = tuple(TOPICS)
 
-# What made-up words are put together from.
+# Parts of invented words.
 ONSETS: dict[Language, tuple[str, ...]] = {
     "pt": _words("b c d f g j l m n p r s t v br cr dr fr gr pr tr pl cl fl ch lh nh qu gu"),
     "en": _words("b c d f g h j k l m n p r s t v w br cr dr fl gl pl pr st sh th tr sp"),
@@ -165,8 +170,8 @@ ENDINGS: dict[Language, tuple[str, ...]] = {
 }
 
 
-SENTENCES = 1_500  # a topic
-PASSAGES = 256  # made of them
+SENTENCES = 1_500  # for each topic
+PASSAGES = 256  # for each topic, made of its sentences
 PASSAGE_PARAGRAPHS = 4
 PARAGRAPH_SENTENCES = 6
 TAIL_SIZE = 1 << 16
@@ -175,7 +180,7 @@ COMMON_SIZE = 3_000
 
 @lru_cache(maxsize=2 * TAIL_SIZE)
 def tail_word(language: Language, number: int) -> str:
-    """The word of this number in the long tail: it looks like its language and means nothing."""
+    """Return the word of this number in the long tail: it looks like its language and has no meaning."""
     first, second, third, fourth, ending, length = draws(f"word/{language}/{number}", 6)
     onsets, vowels, endings = ONSETS[language], VOWELS[language], ENDINGS[language]
     middle = onsets[third % len(onsets)] + vowels[fourth % len(vowels)] if length % 3 else ""
@@ -183,7 +188,7 @@ def tail_word(language: Language, number: int) -> str:
 
 
 class Zipf:
-    """Chooses among words, the n-th with a weight of 1/n."""
+    """Choose among words, the n-th with a weight of 1/n."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = words
@@ -217,7 +222,7 @@ def _passage(heading: str, sentences: list[str], chance: Chance) -> str:
 
 @lru_cache(maxsize=3 * len(LANGUAGES) * len(TOPICS))
 def passages(language: Language, topic: str, charset: str) -> tuple[bytes, ...]:
-    """The pool of a topic in a language and a charset: passages as HTML, each a heading and some paragraphs."""
+    """Return the passages of a topic in a language and a charset as HTML, each a heading and some paragraphs."""
     return tuple(passage.encode(charset) for passage in _passages(language, topic))
 
 

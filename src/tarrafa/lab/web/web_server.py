@@ -1,7 +1,8 @@
-"""The door of real sockets: the web over HTTP/1.1 on every loopback address at one port.
+"""Serve a synthetic web over HTTP/1.1, on every loopback address at one port.
 
-One socket listens for all of 127.0.0.0/8 and answers loopback alone. Hosts are told apart by the Host header, and by
-the address that was connected to where there is none.
+One socket listens on all of 127.0.0.0/8 and refuses clients from elsewhere. The Host header selects the host; without
+one, the address of the connection does. The server answers questions about itself at /__truth, /__log, /__clock and
+/__hosts of every host.
 """
 
 import asyncio
@@ -29,16 +30,16 @@ from tarrafa.lab.web.truth import Truth
 from tarrafa.memory import collect_seldom
 
 BACKLOG = 4_096
-CONNECTIONS_COUNT = 20_000  # that visitors may keep open
+CONNECTIONS_COUNT = 20_000  # open connections that clients may keep
 SO_BINDTODEVICE = getattr(socket, "SO_BINDTODEVICE", 25)
 
 
 def listen(port: int) -> socket.socket:
-    """A socket for all loopback addresses. Others are kept out by the kernel where it can, else by the server."""
+    """Return a socket for all loopback addresses; other clients are kept out by the kernel, or by the server."""
     allow_open(CONNECTIONS_COUNT)
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Not permitted on old kernels: connections from elsewhere are then closed as soon as they come.
+    # Not permitted on old kernels: the server then closes connections from elsewhere.
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, b"lo\0")
     try:
@@ -55,10 +56,10 @@ def listen(port: int) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """How a web is served; none of it changes what stands in it."""
+    """How a web is served; its content does not depend on it."""
 
-    speed: float = 0.0  # how many of the web's seconds pass in one of ours
-    delay_seconds: float = 0.0  # the gap between visits of a host that the journal expects
+    speed: float = 0.0  # seconds of the web's time per real second
+    delay_seconds: float = 0.0  # delay between requests to a host that the journal expects
     log_size: int = 200_000
     latency_seconds: float = 0.0  # before each answer
 
@@ -67,7 +68,7 @@ DEFAULT_SERVING = ServingOptions()
 
 
 class SyntheticServer:
-    """A web that is being served."""
+    """A web being served."""
 
     def __init__(self, plan: Plan, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None) -> None:
         self.web = SyntheticWeb(plan)
@@ -78,14 +79,14 @@ class SyntheticServer:
         self.latency_seconds = habits.latency_seconds
         self.skipped_seconds = 0.0  # added to the web's time by /__clock
         self.control = ControlPaths(self)
-        self.connections: set[ServerConnection] = set()  # each enters and leaves by itself
+        self.connections: set[ServerConnection] = set()  # each connection adds and removes itself
 
     def seconds(self) -> float:
-        """Since the web was opened, in our time."""
+        """Return the real seconds since the web was opened."""
         return self.clock.monotonic() - self._opened
 
     def now_ms(self) -> int:
-        """The web's time."""
+        """Return the web's time."""
         running = self.seconds() * self._speed if self._speed else 0.0
         return int((running + self.skipped_seconds) * 1000)
 
@@ -103,7 +104,7 @@ class SyntheticServer:
 async def open_server(
     plan: Plan, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None
 ) -> AsyncIterator[SyntheticServer]:
-    """The web of a plan, served while the block runs; port 0 takes any free port."""
+    """Serve the web of a plan while the block runs; port 0 takes any free port."""
     sock = listen(plan.port)
     server = SyntheticServer(replace(plan, port=sock.getsockname()[1]), habits, clock)
     listener = await server.serve(sock)
@@ -118,7 +119,7 @@ async def open_server(
 async def run_server(
     plan: Plan, habits: ServingOptions, ready: Callable[[SyntheticServer], None], seconds: float | None
 ) -> SyntheticServer:
-    """Serve until the time is over, or SIGINT or SIGTERM comes; `ready` is called when the web answers."""
+    """Serve for some seconds, or until SIGINT or SIGTERM. Call `ready` when the web answers."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -132,7 +133,7 @@ async def run_server(
 
 JSON = "application/json"
 SKIP_MAX_SECONDS = 100 * 366 * 86_400.0
-# What each takes after the question mark.
+# Query parameters of each path.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "/__truth": ("summary", "kind", "host"),
     "/__log": ("entries",),
@@ -144,7 +145,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 class ControlPaths:
     def __init__(self, server: "SyntheticServer") -> None:
         self._server = server
-        # The last truth that was worked out, and for which moment of the web.
+        # The last truth, and the moment of the web that it belongs to.
         self._known: tuple[int, Truth] | None = None
         self._working = asyncio.Lock()
 
@@ -152,11 +153,11 @@ class ControlPaths:
         path, _, query = target.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
         try:
-            return await self._told(method, path, options)
+            return await self._dispatch(method, path, options)
         except ValueError as error:
             return WebAnswer(400, f"{error}\n".encode(), "text/plain")
 
-    async def _told(self, method: str, path: str, options: dict[str, str]) -> WebAnswer:
+    async def _dispatch(self, method: str, path: str, options: dict[str, str]) -> WebAnswer:
         if path not in _OPTIONS:
             return WebAnswer(404, f"try {', '.join(_OPTIONS)}\n".encode(), "text/plain")
         unknown = options.keys() - _OPTIONS[path]
@@ -167,7 +168,7 @@ class ControlPaths:
         return {"/__log": self._log, "/__clock": self._clock, "/__hosts": self._hosts}[path](method, options)
 
     async def truth(self) -> Truth:
-        """Worked out beside the serving, once for each moment of the web."""
+        """Return the truth, computed in a thread once for each moment of the web."""
         async with self._working:
             now_ms = self._server.now_ms()
             if self._known is None or self._known[0] != now_ms:
@@ -198,7 +199,7 @@ class ControlPaths:
         return _json({"web_seconds": self._server.now_ms() / 1000, "open_seconds": self._server.seconds()})
 
     def _hosts(self, _method: str, _options: dict[str, str]) -> WebAnswer:
-        """The resolver's map, as /etc/hosts writes it."""
+        """Answer with names and addresses, in the format of /etc/hosts."""
         web = self._server.web
         hosts = (web.hosts.host(number) for number in range(web.plan.hosts))
         return WebAnswer(200, "".join(f"{host.address} {host.name}\n" for host in hosts).encode(), "text/plain")
@@ -217,17 +218,17 @@ def _json(value: Any) -> WebAnswer:
 
 @contextmanager
 def served_in_process(*options: str) -> Iterator[str]:
-    """The web of `tarrafa web` with these options, on a free port, while the block runs; the address of its front page.
+    """Run `tarrafa web` with these options on a free port while the block runs; yield the URL of its front page.
 
-    It ends by itself after three hours, should nobody be there to end it.
+    The process ends by itself after three hours, if this one was killed.
     """
     command = [sys.executable, "-m", "tarrafa", "web", "--port", "0", "--json", "--time", "3h", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - it is ours
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own command
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
             if not line:
-                raise WorkError("the made-up web did not start; tarrafa web tells why")
+                raise WorkError("the synthetic web did not start; run tarrafa web to see why")
             yield json.loads(line)["url"]
         finally:
             process.terminate()

@@ -1,4 +1,4 @@
-// Everything works without this file. It adds suggestions while typing, "/" for the box, and a way through results by keys.
+// Optional: the page works without it. Adds suggestions while typing, "/" for the search box, and keys to move between results.
 "use strict";
 
 const box = document.getElementById("q");
@@ -45,7 +45,7 @@ async function suggest() {
   try {
     const answer = await fetch(`/suggest?q=${encodeURIComponent(text)}`);
     const [, texts] = answer.ok ? await answer.json() : ["", []];
-    // An answer that comes after a later question is of no use.
+    // Ignore a response to an outdated query.
     if (turn === asked && document.activeElement === box) show(texts.filter((each) => each !== text));
   } catch {
     close();
@@ -86,7 +86,7 @@ function pressed(event) {
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const steps = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 };
   const isArrow = event.key.startsWith("Arrow");
-  // Arrows scroll, as everywhere, until one is among the results.
+  // Arrow keys scroll until a result has the focus.
   const isAmong = document.activeElement.closest(".results") !== null;
   if (event.key === "/" && box) {
     event.preventDefault();

@@ -1,0 +1,180 @@
+"""The TOML file: `load` reads it, together with flags, and `to_toml` writes it.
+
+A flag overrides the file, the file overrides the default. All problems are reported at once, one line each, with their
+places and a correction.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import groupby
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Key
+from tarrafa.configuration.toml_lines import locate_keys
+from tarrafa.errors import ConfigurationError, InputError
+from tarrafa.texts import printable, quoted
+
+DEFAULT_FILE = "tarrafa.toml"
+FILE_LIMIT_BYTES = 1_000_000
+
+_SYNTAX_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)"
+
+
+class _SetValue(NamedTuple):
+    value: Any
+    origin: str
+
+
+class _Problem(NamedTuple):
+    place: str
+    line: int
+    text: str
+
+
+def load(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
+    """Return the effective configuration. Without a file, `tarrafa.toml` of the current folder is read if it exists.
+
+    `flags` maps key paths to what the user typed, `{"fetch.timeout": "5s"}`; `None` means not given.
+    """
+    problems: list[_Problem] = []
+    values: dict[str, _SetValue] = {}
+    path = file or _default_file()
+    if path is not None:
+        values |= _from_file(path, problems)
+    values |= _from_flags(flags or {}, problems)
+    if problems:
+        problems.sort(key=lambda problem: problem.line)
+        raise ConfigurationError("\n".join(f"{problem.place}: {problem.text}" for problem in problems))
+    return _build(values)
+
+
+def _default_file() -> Path | None:
+    path = Path(DEFAULT_FILE)
+    return path if path.exists() else None
+
+
+def _build(values: Mapping[str, _SetValue]) -> Configuration:
+    sections: dict[str, Any] = {}
+    for section, kind in SECTIONS.items():
+        given = {KEYS[path].attribute: each.value for path, each in values.items() if KEYS[path].section == section}
+        sections[section] = kind(**given)
+    return Configuration(**sections, origins=MappingProxyType({path: each.origin for path, each in values.items()}))
+
+
+def _from_flags(flags: Mapping[str, object], problems: list[_Problem]) -> dict[str, _SetValue]:
+    values = {}
+    for path, raw in flags.items():
+        key = KEYS[path]
+        if raw is None:
+            continue
+        try:
+            values[path] = _SetValue(key.type.read(raw), f"flag {key.flag}")
+        except InputError as error:
+            problems.append(_Problem(key.flag, 0, str(error)))
+    return values
+
+
+def _from_file(path: Path, problems: list[_Problem]) -> dict[str, _SetValue]:
+    name = printable(str(path))
+    text = _read(path, name)
+    document = _parse(text, name)
+    lines = locate_keys(text)
+    values = {}
+    for keys, raw in _flat(document):
+        line = lines.get(keys, lines.get(keys[:1], 1))
+        try:
+            key, value = _check(keys, raw)
+            values[key.path] = _SetValue(value, f"file {name}:{line}")
+        except InputError as error:
+            problems.append(_Problem(f"{name}:{line}", line, str(error)))
+    return values
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{name}: cannot be read: {error.strerror}; give a file with --config FILE") from error
+    if len(data) > FILE_LIMIT_BYTES:
+        raise ConfigurationError(f"{name}: is too large; the limit is {FILE_LIMIT_BYTES:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(f"{name}:{line}: is not UTF-8; save the file as UTF-8") from error
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigurationError(f"{name}: is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, and the error of int() for a number with too many digits
+        place = re.search(_SYNTAX_PLACE, str(error))
+        line = int(place[1]) if place and place[1] else len(text.splitlines()) or 1
+        reason = printable(re.sub(_SYNTAX_PLACE, "", str(error)))
+        raise ConfigurationError(f"{name}:{line}: is not valid TOML: {reason}") from error
+
+
+def _flat(document: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], Any]]:
+    """Yield the path and value of each key; what is not a section has a path of one name."""
+    for section, content in document.items():
+        if section in SECTIONS and isinstance(content, dict):
+            yield from (((section, name), raw) for name, raw in content.items())
+        else:
+            yield (section,), content
+
+
+def _check(keys: tuple[str, ...], raw: object) -> tuple[Key, Any]:
+    if len(keys) == 1:
+        raise InputError(_not_a_section(keys[0], raw))
+    section, name = keys
+    key = KEYS.get(f"{section}.{name}")
+    if key is None:
+        raise InputError(f"[{section}] unknown key {quoted(name)}{_nearest_key(section, name)}")
+    try:
+        return key, key.type.read(raw)
+    except InputError as error:
+        raise InputError(f"[{section}] {name}: {error}") from error
+
+
+def _not_a_section(name: str, content: object) -> str:
+    if name in SECTIONS:
+        return f"{quoted(name)} must be a section; write [{name}] on a line of its own"
+    if not isinstance(content, dict):
+        return f"{quoted(name)} is outside of a section{_nearest_key('', name)}"
+    near = get_close_matches(name, SECTIONS, n=1)
+    hint = f"did you mean [{near[0]}]?" if near else f"known sections are {', '.join(f'[{each}]' for each in SECTIONS)}"
+    return f"unknown section {quoted(name)}; {hint}"
+
+
+def _nearest_key(section: str, name: str) -> str:
+    """Return a hint: a similar key of the section, else of another section, else all keys."""
+    own = [key.name for key in KEYS.values() if key.section == section]
+    if near := get_close_matches(name, own, n=1):
+        return f'; did you mean "{near[0]}"?'
+    if near := get_close_matches(name, [key.name for key in KEYS.values()], n=1):
+        places = [f"[{key.section}] {key.name}" for key in KEYS.values() if key.name == near[0]]
+        return f"; did you mean {' or '.join(places)}?"
+    return f"; known keys: {', '.join(own)}" if own else f"; sections are {', '.join(f'[{each}]' for each in SECTIONS)}"
+
+
+def to_toml(configuration: Configuration) -> str:
+    """Return a complete configuration file that loads back to the same values."""
+    return "\n".join(_lines(configuration)) + "\n"
+
+
+def _lines(configuration: Configuration) -> Iterator[str]:
+    yield "# Configuration of Tarrafa: every key. Durations and sizes have units."
+    for section, keys in groupby(KEYS.values(), key=lambda key: key.section):
+        yield ""
+        yield f"# {SECTIONS[section].__doc__}"
+        yield f"[{section}]"
+        for key in keys:
+            yield f"# {key.help} ({key.type.describe()})"
+            yield f"{key.name} = {key.type.write(configuration.value(key))}"

@@ -1,0 +1,174 @@
+"""Types of configuration values: each reads a value from TOML or a flag, checks its bounds, and writes it as TOML.
+
+A default is given as a user would write it and passes the same checks. Errors are `InputError`s; `load` adds the place
+(file and line, or flag).
+"""
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+from tarrafa.errors import InputError
+from tarrafa.texts import cut, printable, quoted
+from tarrafa.units import format_duration, format_size, parse_duration, parse_size
+
+
+class ValueType(Protocol):
+    def read(self, raw: object) -> Any: ...
+
+    def write(self, value: Any) -> str:
+        """Return a TOML literal that `read` reads back to the same value."""
+        ...
+
+    def describe(self) -> str:
+        """Return which values are allowed, for messages and documentation."""
+        ...
+
+
+class DurationType(NamedTuple):
+    least: str
+    most: str
+
+    def read(self, raw: object) -> float:
+        text = _with_unit(raw, "duration", "s")
+        seconds = parse_duration(text)
+        _check_bounds(seconds, parse_duration(self.least), parse_duration(self.most), text, self)
+        return seconds
+
+    def write(self, value: float) -> str:
+        return f'"{format_duration(value)}"'
+
+    def describe(self) -> str:
+        return f"duration from {self.least} to {self.most}"
+
+
+class SizeType(NamedTuple):
+    least: str
+    most: str
+
+    def read(self, raw: object) -> int:
+        text = _with_unit(raw, "size", "MB")
+        size = parse_size(text)
+        _check_bounds(size, parse_size(self.least), parse_size(self.most), text, self)
+        return size
+
+    def write(self, value: int) -> str:
+        return f'"{format_size(value)}"'
+
+    def describe(self) -> str:
+        return f"size from {self.least} to {self.most}"
+
+
+class IntegerType(NamedTuple):
+    least: int
+    most: int
+
+    def read(self, raw: object) -> int:
+        if not isinstance(raw, int) or isinstance(raw, bool):
+            raise InputError(f"{_shown(raw)} is not a whole number; write for example {max(self.least, 1)}")
+        _check_bounds(raw, self.least, self.most, raw, self)
+        return raw
+
+    def write(self, value: int) -> str:
+        return str(value)
+
+    def describe(self) -> str:
+        return f"whole number from {self.least} to {self.most}"
+
+
+class NumberType(NamedTuple):
+    least: float
+    most: float
+
+    def read(self, raw: Any) -> float:
+        if not _is_number(raw):
+            raise InputError(f"{_shown(raw)} is not a number; write for example 1.5")
+        _check_bounds(raw, self.least, self.most, raw, self)
+        return float(raw)
+
+    def write(self, value: float) -> str:
+        return repr(value)
+
+    def describe(self) -> str:
+        return f"number from {self.least:g} to {self.most:g}"
+
+
+class BooleanType:
+    def read(self, raw: object) -> bool:
+        if not isinstance(raw, bool):
+            raise InputError(f"{_shown(raw)} is not a boolean; write true or false, without quotes")
+        return raw
+
+    def write(self, value: bool) -> str:
+        return "true" if value else "false"
+
+    def describe(self) -> str:
+        return "true or false"
+
+
+class TextType(NamedTuple):
+    """Visible ASCII only, so that a value can be used in an HTTP header and in a TOML string as it is."""
+
+    most: int
+
+    def read(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise InputError(f'{_shown(raw)} is not a text; write for example "text", with quotes')
+        if not raw.strip() or not raw.isascii() or not raw.isprintable():
+            raise InputError(f"{quoted(raw)} must be visible ASCII characters, at least one")
+        if len(raw) > self.most:
+            raise InputError(f"{quoted(raw)} is longer than {self.most} characters")
+        return raw
+
+    def write(self, value: str) -> str:
+        return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+
+    def describe(self) -> str:
+        return f"text of up to {self.most} ASCII characters"
+
+
+class ChoiceType(NamedTuple):
+    options: tuple[str, ...]
+
+    def read(self, raw: object) -> str:
+        if raw not in self.options:
+            raise InputError(f"{_shown(raw)} is not one of {self.describe()}")
+        return str(raw)
+
+    def write(self, value: str) -> str:
+        return f'"{value}"'
+
+    def describe(self) -> str:
+        return ", ".join(f'"{option}"' for option in self.options)
+
+
+def _with_unit(raw: object, what: str, unit: str) -> str:
+    if isinstance(raw, str):
+        return raw
+    if _is_number(raw):
+        raise InputError(f'{_shown(raw)} has no unit; write for example "{_shown(raw)}{unit}", with quotes')
+    raise InputError(f'{_shown(raw)} is not a {what}; write for example "30{unit}", with quotes')
+
+
+def _is_number(raw: object) -> bool:
+    """Return True for finite numbers; a Python `bool` is an `int`, a TOML boolean is no number."""
+    return (isinstance(raw, int) and not isinstance(raw, bool)) or (isinstance(raw, float) and math.isfinite(raw))
+
+
+def _check_bounds(value: float, least: float, most: float, raw: object, value_type: ValueType) -> None:
+    if not least <= value <= most:
+        raise InputError(f"{_shown(raw)} is out of bounds; give a {value_type.describe()}")
+
+
+def _shown(raw: object) -> str:
+    """Return the value about as TOML writes it, for a message."""
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, str):
+        return quoted(raw)
+    if isinstance(raw, dict):
+        return "a table"
+    if isinstance(raw, list):
+        return "an array"
+    if isinstance(raw, int) and abs(raw) >= 1 << 64:
+        return "a very large number"
+    return printable(cut(str(raw), 80))

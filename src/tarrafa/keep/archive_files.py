@@ -1,0 +1,53 @@
+"""The files of an archive: their names, and positions in them.
+
+A file is named after agent, time and number: `tarrafa-00-20261116012800123-00007.warc.gz`. Files of different agents
+or crawls can therefore be collected in one folder. Within one archive the number identifies the file.
+"""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from tarrafa.errors import DamagedError
+
+_NAME = re.compile(r".*-([0-9]{5,10})\.warc\.gz", re.DOTALL)
+
+
+class Place(NamedTuple):
+    """The position of a record in an archive, or the position after the last one."""
+
+    file: int  # fits 32 bits
+    offset: int  # fits 64 bits
+
+
+BEGINNING = Place(0, 0)
+
+
+def file_name(agent: str, at: float, number: int) -> str:
+    moment = datetime.fromtimestamp(at, UTC)
+    return f"tarrafa-{agent}-{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}-{number:05d}.warc.gz"
+
+
+def archive_files(folder: Path) -> dict[int, Path]:
+    """Return the files of an archive by number, in order."""
+    matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
+    files: dict[int, Path] = {}
+    for match, path in matches:
+        if match is not None:
+            number = int(match[1])
+            if number in files:
+                raise DamagedError(f"{path} has the same number as {files[number].name}; keep one of the two")
+            files[number] = path
+    return dict(sorted(files.items()))
+
+
+def check_end(folder: Path, files: dict[int, Path], end: Place) -> None:
+    """Raise `DamagedError` if anything before `end` is missing."""
+    missing = [number for number in range(end.file + (end.offset > 0)) if number not in files]
+    if missing:
+        raise DamagedError(f"{folder} lacks its file number {missing[0]}; restore it from a copy")
+    found_bytes = files[end.file].stat().st_size if end.offset else 0
+    if found_bytes < end.offset:
+        path = files[end.file]
+        raise DamagedError(f"{path} has {found_bytes:,} bytes instead of {end.offset:,}; restore it from a copy")

@@ -1,0 +1,83 @@
+"""Count documents in one pass over the columns that are needed; texts are not read."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tarrafa.rank import Ranks, fingerprints_of
+from tarrafa.report.counters import DuplicateCounter, Histogram, TextCounter, Timeline
+
+REPORT_COLUMNS = (
+    *("url", "host", "site", "fetched_at", "outcome", "status", "media_type", "language", "signature"),
+    *("size_bytes", "truncated"),
+)
+FIRST_PAGES = 1_000  # whose different hosts are counted
+
+
+class DocumentFacts:
+    """Filled by `read`. A page that was visited twice counts twice."""
+
+    def __init__(self, ranks: Ranks | None = None) -> None:
+        self._ranks = ranks
+        self.pages = 0
+        self.truncated = 0
+        self.outcomes = TextCounter()
+        self.statuses = TextCounter()
+        # Of fetched pages only, since other answers are no part of the collection.
+        self.media_types = TextCounter()
+        self.languages = TextCounter()
+        self.sizes = Histogram()
+        self.ranks = Histogram()
+        self.duplicates = DuplicateCounter()
+        # Of all pages.
+        self.timeline = Timeline()
+        self.levels: Counter[int] = Counter()  # bounded by the length of a URL
+        self.first_hosts: set[str] = set()
+
+    def read(self, batches: Iterable[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._read(batch)
+
+    def _read(self, batch: pa.RecordBatch) -> None:
+        if self.pages < FIRST_PAGES:
+            self.first_hosts.update(batch.column("host").slice(0, FIRST_PAGES - self.pages).to_pylist())
+        self.pages += batch.num_rows
+        self.outcomes.add_column(batch.column("outcome"))
+        self.statuses.add_column(batch.column("status"))
+        at_seconds = batch.column("fetched_at").cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
+        self.timeline.add(at_seconds, _numbers(batch, "size_bytes"))
+        self.levels.update(levels_of(batch).tolist())
+        self._read_fetched(batch.filter(pc.equal(batch.column("outcome"), "fetched")))
+
+    def _read_fetched(self, batch: pa.RecordBatch) -> None:
+        self.truncated += pc.sum(batch.column("truncated")).as_py() or 0
+        self.media_types.add_column(batch.column("media_type"))
+        self.languages.add_column(batch.column("language"))
+        self.sizes.add(_numbers(batch, "size_bytes"))
+        urls = fingerprints_of(batch.column("url"))
+        self.duplicates.add(_numbers(batch, "signature"), urls)
+        if self._ranks is not None:
+            self.ranks.add(self._ranks.of(urls).rank)
+
+
+def levels_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return the level of each URL, as `urls.level` does for one."""
+    without_query = pc.replace_substring_regex(batch.column("url"), r"\?.*", "")
+    slashes = _count(without_query, "/") - 2  # those of the scheme
+    dots = _count(batch.column("host"), ".") - _count(batch.column("site"), ".")
+    return dots + 10 * slashes
+
+
+def _count(column: pa.Array, text: str) -> NDArray[np.int64]:
+    counts: NDArray[np.int32] = pc.count_substring(column, text).to_numpy(zero_copy_only=False)
+    return counts.astype(np.int64)
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
+    found: NDArray[Any] = batch.column(name).to_numpy(zero_copy_only=False)
+    return found

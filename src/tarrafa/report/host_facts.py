@@ -1,0 +1,73 @@
+"""Count hosts in one pass over the database of hosts, some thousands at a time."""
+
+import heapq
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tarrafa.agent.host_database import FORMAT
+from tarrafa.database import Database
+from tarrafa.report.counters import Histogram
+
+_TOP = 20
+_BATCH_ROWS = 20_000
+STEPS = ("name", "connect", "first_byte", "total")
+_COLUMNS = ("name", "pages", "bytes", "failures", *(f"{step}_seconds" for step in STEPS))
+# In the order of the key, so that each query continues where the last one ended.
+_QUERY = f"SELECT {', '.join(_COLUMNS)} FROM hosts WHERE name > ? ORDER BY name LIMIT ?"  # noqa: S608
+
+
+class TopHost(NamedTuple):
+    name: str
+    pages: int
+    bytes: int
+    failures: int
+
+
+class HostFacts:
+    """Filled by `read`."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.visited = 0  # with at least one page
+        self.pages = Histogram()  # per host
+        self.steps = {step: Histogram() for step in STEPS}  # of the last page of each host; 0 if not needed
+        self._top: list[TopHost] = []
+
+    def read(self, path: Path, batch_rows: int = _BATCH_ROWS) -> None:
+        """Read all hosts, `batch_rows` at a time."""
+        for rows in _batches(path, batch_rows):
+            names, pages, sizes, failures, *steps = zip(*rows, strict=True)
+            self.count += len(rows)
+            self.visited += sum(count > 0 for count in pages)
+            self.pages.add(np.array(pages))
+            for histogram, seconds in zip(self.steps.values(), steps, strict=True):
+                histogram.add(np.array(seconds, np.float64))
+            found = map(TopHost, names, pages, sizes, failures)
+            # Ties are ordered by name, so the result is reproducible.
+            self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
+
+    @property
+    def top(self) -> list[TopHost]:
+        return [host for host in self._top if host.pages]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "count": self.count,
+            "visited": self.visited,
+            "pages": self.pages.as_json(),
+            "rows": [host._asdict() for host in self.top],
+        }
+
+
+def _batches(path: Path, batch_rows: int) -> Iterator[list[tuple[Any, ...]]]:
+    book = Database(path, "", FORMAT, "restore it from a copy", is_durable=True)
+    try:
+        last = ""
+        while rows := book.rows(_QUERY, (last, batch_rows)):
+            yield rows
+            last = rows[-1][0]
+    finally:
+        book.close()

@@ -1,0 +1,174 @@
+"""A report, made from what a crawl has saved in one pass over each part."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tarrafa.agent import CrawlFolder, HostDatabase, Totals
+from tarrafa.keep import DOCUMENTS, read_batches
+from tarrafa.layout import CrawlPaths, agents_of, part_of
+from tarrafa.rank import Ranks
+from tarrafa.report.counters import DuplicateCounts
+from tarrafa.report.document_facts import FIRST_PAGES, REPORT_COLUMNS, DocumentFacts
+from tarrafa.report.host_facts import HostFacts
+from tarrafa.verify import counts_of
+
+TOP = 20  # rows of a table
+SPANS = 60  # of time
+LEVELS = 30
+_OTHER_FILES = "other files"  # directly in the folder of the crawl or of an agent
+_OF_RUN = ("run_pages", "seconds", "cpu_seconds", "memory_bytes")
+
+
+class UrlStates(NamedTuple):
+    """Known URLs by state, as of the repository's last commit."""
+
+    known: int = 0
+    collected: int = 0  # of these: finished, with any outcome
+    scheduled: int = 0  # of these: chosen to be fetched next
+    waiting: int = 0  # offered, and not verified yet
+    hosts: int = 0
+    blocks: int = 0
+
+    @property
+    def remaining(self) -> int:
+        return self.known - self.collected - self.scheduled
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "remaining": self.remaining}
+
+
+class DiskUsage(NamedTuple):
+    part: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    is_running: bool
+    in_flight: int  # pages that may be fetched at the same time
+    totals: Totals
+    run: Mapping[str, Any]  # figures of the last run; empty if they are lost
+    states: UrlStates
+    host_statuses: dict[str, dict[str, int]]  # hosts that are not visited, by reason
+    documents: DocumentFacts
+    hosts: HostFacts
+    disk: list[DiskUsage]
+    duplicates: DuplicateCounts
+    has_ranks: bool
+
+    @property
+    def seconds(self) -> float:
+        """The time from the first page to the last, including pauses."""
+        return self.documents.timeline.seconds
+
+    def per_second(self, amount: float) -> float:
+        return amount / self.seconds if self.seconds > 0 else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        documents = self.documents
+        return {
+            "crawl": self._crawl(),
+            "states": self.states.as_json(),
+            "outcomes": self.totals.named("outcome"),
+            "statuses": documents.statuses.top(TOP).as_json(),
+            "refusals": self.totals.named("refusal"),
+            "failures": self.totals.named("failure"),
+            "host_statuses": self.host_statuses,
+            "media_types": documents.media_types.top(TOP).as_json(),
+            "languages": documents.languages.top(TOP).as_json(),
+            "hosts": self.hosts.as_json(),
+            "space": [each._asdict() for each in self.disk],
+            "steps_seconds": {step: seconds.as_json() for step, seconds in self.hosts.steps.items()},
+            "over_time": [span.as_json() for span in documents.timeline.spans(SPANS)],
+            "size_bytes": documents.sizes.as_json(),
+            "levels": {str(level): count for level, count in sorted(documents.levels.items())[:LEVELS]},
+            "copies": self.duplicates.as_json(),
+            "ranks": documents.ranks.as_json() if self.has_ranks else None,
+        }
+
+    def _crawl(self) -> dict[str, Any]:
+        timeline, pages, size_bytes = self.documents.timeline, self.totals["pages"], self.totals["bytes"]
+        return {
+            "running": self.is_running,
+            "pages": pages,
+            "bytes": size_bytes,
+            "hosts": self.totals["hosts"],
+            "in_flight": self.in_flight,
+            "first_at": timeline.first_at,
+            "last_at": timeline.last_at,
+            "seconds": self.seconds,
+            "pages_per_second": self.per_second(pages),
+            "bytes_per_second": self.per_second(size_bytes),
+            "disk_bytes": sum(each.bytes for each in self.disk),
+            "first_pages": min(FIRST_PAGES, self.documents.pages),
+            "hosts_of_first_pages": len(self.documents.first_hosts),
+            "truncated": self.documents.truncated,
+            "run": dict(self.run),
+        }
+
+
+def make_report(folder: CrawlFolder, in_flight: int) -> Report:
+    """Report what is saved now. What a running crawl saves meanwhile may or may not be included."""
+    ranks = Ranks.open(folder.ranks)
+    documents, hosts, totals = DocumentFacts(ranks), HostFacts(), Totals()
+    host_statuses: dict[str, dict[str, int]] = {}
+    agents = list(agents_of(folder.root))
+    for agent in agents:
+        with closing(HostDatabase(agent.hosts)) as book:
+            number, _, agent_totals = book.checkpoint()
+            _add_statuses(host_statuses, book.host_statuses())
+        totals.update(agent_totals)
+        documents.read(read_batches(agent.documents, DOCUMENTS, number, REPORT_COLUMNS))
+        hosts.read(agent.hosts)
+    status = folder.read_status()
+    return Report(
+        is_running=folder.is_locked(),
+        in_flight=in_flight,
+        totals=totals,
+        run={name: status[name] for name in _OF_RUN if name in status},
+        states=_states(agents),
+        host_statuses=host_statuses,
+        documents=documents,
+        hosts=hosts,
+        disk=_disk_usage(folder.root),
+        duplicates=documents.duplicates.counts(),
+        has_ranks=ranks is not None,
+    )
+
+
+def _add_statuses(into: dict[str, dict[str, int]], added: Mapping[str, Mapping[str, int]]) -> None:
+    for status, reasons in added.items():
+        counts = into.setdefault(status, {})
+        for reason, count in reasons.items():
+            counts[reason] = counts.get(reason, 0) + count
+
+
+def _states(agents: Iterable[CrawlPaths]) -> UrlStates:
+    counts = [counts_of(agent.repository) for agent in agents]
+    return UrlStates(**{name: sum(getattr(each, name) for each in counts) for name in UrlStates._fields})
+
+
+def _disk_usage(root: Path) -> list[DiskUsage]:
+    """Return the size of each folder, those of all agents together; the largest first."""
+    found: dict[str, list[int]] = {}
+    for path, size_bytes in _sizes(root):
+        counts = found.setdefault(part_of(path, root) or _OTHER_FILES, [0, 0])
+        counts[0] += 1
+        counts[1] += size_bytes
+    usage = (DiskUsage(part, *counts) for part, counts in found.items())
+    return sorted(usage, key=lambda each: (-each.bytes, each.part))
+
+
+def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            # A file may vanish meanwhile.
+            with contextlib.suppress(OSError):
+                yield path, path.stat().st_size

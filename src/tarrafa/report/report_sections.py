@@ -1,0 +1,265 @@
+"""A report as sections with a table, some with a plot. The terminal and the HTML page render them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from typing import NamedTuple
+
+from tarrafa.report.counters import Histogram, HistogramBar, TextCounter
+from tarrafa.report.document_facts import FIRST_PAGES
+from tarrafa.report.report import LEVELS, SPANS, TOP, DiskUsage, Report
+from tarrafa.texts import cut, printable
+from tarrafa.units import rough_duration, rough_size
+
+_NAME_LIMIT = 100  # characters of a text from outside
+
+
+class PlotKind(Enum):
+    HORIZONTAL = "a bar for each name"
+    VERTICAL = "bars in the order of a scale"
+
+
+class Plot(NamedTuple):
+    kind: PlotKind
+    bars: list[tuple[str, float, str]]  # name, length, label
+
+
+class ReportSection(NamedTuple):
+    title: str
+    note: str  # what the numbers mean; may be empty
+    columns: tuple[str, ...]  # the first is a name, the others are numbers
+    rows: Sequence[tuple[str, ...]]
+    plot: Plot | None = None
+
+
+def sections_of(report: Report, spans_limit: int = SPANS) -> list[ReportSection]:
+    """Return the sections that have rows. Texts from outside are made printable and cut."""
+    documents = report.documents
+    found = [
+        _crawl(report),
+        _states(report),
+        _outcomes(report),
+        _statuses(report),
+        _counted_texts("Media types", "of fetched pages, as declared by the host", "type", documents.media_types),
+        _hosts(report),
+        _counted_texts("Languages", "of fetched pages", "language", documents.languages),
+        _space(report),
+        _steps(report),
+        _over_time(report, spans_limit),
+        _sizes(report),
+        _levels(report),
+        _copies(report),
+        _ranks(report),
+        *_not_visited(report),
+    ]
+    return [section for section in found if section.rows]
+
+
+def _crawl(report: Report) -> ReportSection:
+    timeline, totals, documents = report.documents.timeline, report.totals, report.documents
+    pages, received_bytes = totals["pages"], totals["bytes"]
+    rows = [
+        ("pages", f"{pages:,}"),
+        ("bodies, as received", rough_size(received_bytes)),
+        ("hosts", f"{totals['hosts']:,}"),
+        ("pages in flight, at most", f"{report.in_flight:,}"),
+        ("first page", _moment(timeline.first_at)),
+        ("last page", _moment(timeline.last_at)),
+        ("from first to last", rough_duration(report.seconds)),
+        ("mean rate", f"{report.per_second(pages):,.2f} pages/s"),
+        ("mean rate of bodies", f"{rough_size(report.per_second(received_bytes))}/s"),
+        ("on disk", rough_size(sum(each.bytes for each in report.disk))),
+        (f"hosts among the first {min(FIRST_PAGES, documents.pages):,} pages", f"{len(documents.first_hosts):,}"),
+        ("pages with a truncated body", f"{documents.truncated:,}"),
+    ]
+    if {"seconds", "cpu_seconds"} <= report.run.keys():
+        rows.append(("last run", rough_duration(report.run["seconds"])))
+        rows.append(("CPU time of the last run", rough_duration(report.run["cpu_seconds"])))
+    return ReportSection("Crawl", "The crawl is running." if report.is_running else "", ("", ""), rows)
+
+
+def _states(report: Report) -> ReportSection:
+    states = report.states
+    counts = {
+        "known": states.known,
+        "collected": states.collected,
+        "scheduled": states.scheduled,
+        "remaining": states.remaining,
+        "waiting to be verified": states.waiting,
+    }
+    note = f"of {_number(states.hosts, 'hosts')}, in {_number(states.blocks, 'blocks')} of the repository"
+    return _counted("URLs by state", note, "state", counts, states.known)
+
+
+def _outcomes(report: Report) -> ReportSection:
+    outcomes = report.totals.named("outcome")
+    return _counted("Outcomes", "of finished URLs", "outcome", outcomes, sum(outcomes.values()))
+
+
+def _statuses(report: Report) -> ReportSection:
+    return _counted_texts("Statuses", "of responses", "status", report.documents.statuses)
+
+
+def _counted(title: str, note: str, what: str, counts: Mapping[str, int], total: int) -> ReportSection:
+    return _listed(title, note, what, list(counts.items()), total)
+
+
+def _listed(title: str, note: str, what: str, counts: Sequence[tuple[str, int]], total: int) -> ReportSection:
+    """Return a section with a row for each count, in the given order."""
+    rows = [(_name(name), f"{count:,}", _share(count, total)) for name, count in counts]
+    bars = [(_name(name), float(count), f"{count:,}") for name, count in counts]
+    return ReportSection(title, note, (what, "count", "share"), rows if total else [], Plot(PlotKind.HORIZONTAL, bars))
+
+
+def _counted_texts(title: str, note: str, what: str, counter: TextCounter) -> ReportSection:
+    found = counter.top(TOP)
+    counts = [(name or "unknown", count) for name, count in found.rows]
+    section = _listed(title, f"{note}; {found.different:,} different", what, counts, counter.total)
+    others = ("others", f"{found.others:,}", _share(found.others, counter.total))
+    return section._replace(rows=[*section.rows, others]) if found.others else section
+
+
+def _hosts(report: Report) -> ReportSection:
+    hosts, total = report.hosts, report.totals["pages"]
+    rows = [
+        (_name(host.name), f"{host.pages:,}", _share(host.pages, total), rough_size(host.bytes), f"{host.failures:,}")
+        for host in hosts.top
+    ]
+    note = f"{hosts.visited:,} hosts have pages; median {hosts.pages.quantile(0.5):,.0f} per host"
+    bars = [(_name(host.name), float(host.pages), f"{host.pages:,}") for host in hosts.top]
+    columns = ("host", "pages", "share", "bodies", "failures")
+    return ReportSection("Hosts with most pages", note, columns, rows, Plot(PlotKind.HORIZONTAL, bars))
+
+
+def _space(report: Report) -> ReportSection:
+    pages, total = report.totals["pages"], sum(each.bytes for each in report.disk)
+    whole = DiskUsage("all", sum(each.files for each in report.disk), total)
+    rows = [
+        (
+            _name(each.part),
+            rough_size(each.bytes),
+            _share(each.bytes, total),
+            rough_size(each.bytes / max(1, pages)),
+            f"{each.files:,}",
+        )
+        for each in [*report.disk, whole]
+    ]
+    bars = [(_name(each.part), float(each.bytes), rough_size(each.bytes)) for each in report.disk]
+    columns = ("part", "size", "share", "per page", "files")
+    return ReportSection("Space", "on disk, by part", columns, rows, Plot(PlotKind.HORIZONTAL, bars))
+
+
+def _steps(report: Report) -> ReportSection:
+    """A step that was not needed, such as connecting on an open connection, is not counted."""
+    names = {"name": "name to address", "connect": "connect", "first_byte": "first byte", "total": "whole page"}
+    rows = [
+        (names[step], f"{seconds.count:,}", *map(_seconds, _points(seconds)))
+        for step, seconds in report.hosts.steps.items()
+        if seconds.count
+    ]
+    note = "of the last page of each host, if the step was needed"
+    return ReportSection("Time of each step", note, ("step", "hosts", "median", "90%", "99%", "longest"), rows)
+
+
+def _over_time(report: Report, limit: int) -> ReportSection:
+    spans = report.documents.timeline.spans(limit)
+    rows = [
+        (
+            _moment(span.at_seconds),
+            f"{span.pages:,}",
+            f"{span.pages_per_minute:,.0f}",
+            f"{rough_size(span.bytes_per_minute)}",
+        )
+        for span in spans
+    ]
+    bars = [
+        (_moment(span.at_seconds), span.pages_per_minute, f"{span.pages_per_minute:,.0f} pages/min") for span in spans
+    ]
+    width = rough_duration(spans[0].width_seconds) if spans else ""
+    note = f"by when the fetch began, in spans of {width}; the first and the last are incomplete"
+    columns = ("from (UTC)", "pages", "pages/min", "bodies/min, decompressed")
+    return ReportSection("Pages over time", note, columns, rows, Plot(PlotKind.VERTICAL, bars))
+
+
+def _sizes(report: Report) -> ReportSection:
+    sizes = report.documents.sizes
+    points = ", ".join(map(rough_size, _points(sizes)))
+    note = (
+        f"of fetched pages, decompressed: mean {rough_size(sizes.mean)}; median, 90%, 99%, largest {points}; "
+        f"{sizes.zeros:,} more have no body or an unwanted one"
+    )
+    return _distribution("Sizes of pages", note, sizes, rough_size)
+
+
+def _levels(report: Report) -> ReportSection:
+    levels = sorted(report.documents.levels.items())
+    counts = {str(level): count for level, count in levels[:LEVELS]}
+    counts |= {"more": more} if (more := sum(count for _, count in levels[LEVELS:])) else {}
+    note = "dots of the name beyond its site, plus ten times the slashes of the path"
+    return _counted("Levels of URLs", note, "level", counts, report.documents.pages)
+
+
+def _copies(report: Report) -> ReportSection:
+    copied = report.duplicates
+    if not copied.pages:
+        return ReportSection("Copies", "", (), [])
+    rows = [
+        ("pages with text", f"{copied.pages:,}"),
+        ("different contents", f"{copied.contents:,}"),
+        ("copies", f"{copied.copies:,} ({_share(copied.copies, copied.pages)})"),
+        ("pages of one content, at most", f"{copied.most:,}"),
+    ]
+    note = "pages with the same text, without markup, accents and case"
+    return ReportSection("Copies", note if copied.is_exact else f"{note}; estimated from a sample", ("", ""), rows)
+
+
+def _ranks(report: Report) -> ReportSection:
+    ranks = report.documents.ranks
+    note = f"of fetched pages; the mean of all URLs is 1; {ranks.zeros:,} pages have none yet"
+    return _distribution("Ranks", note, ranks, "{:g}".format)
+
+
+def _not_visited(report: Report) -> Iterable[ReportSection]:
+    refusals, failures = report.totals.named("refusal"), report.totals.named("failure")
+    yield _counted("Links not followed", "by reason", "reason", refusals, sum(refusals.values()))
+    yield _counted("Failures", "of URLs, by reason", "reason", failures, sum(failures.values()))
+    hosts = {
+        f"{status}: {reason}": n for status, reasons in report.host_statuses.items() for reason, n in reasons.items()
+    }
+    yield _counted("Hosts not visited", "by reason", "reason", hosts, report.hosts.count if hosts else 0)
+
+
+def _distribution(title: str, note: str, values: Histogram, written: Callable[[float], str]) -> ReportSection:
+    bars = values.bars()
+    named = [(_range(bar, written), bar.values) for bar in bars]
+    rows = [(name, f"{count:,}", _share(count, values.count)) for name, count in named]
+    plot = Plot(PlotKind.VERTICAL, [(name, float(count), f"{count:,}") for name, count in named])
+    return ReportSection(title, note, ("from – to", "pages", "share"), rows, plot)
+
+
+def _range(bar: HistogramBar, written: Callable[[float], str]) -> str:
+    return f"{written(bar.low)} – {written(bar.high)}"
+
+
+def _points(values: Histogram) -> Sequence[float]:
+    return [*(values.quantile(share) for share in (0.5, 0.9, 0.99)), values.greatest]
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count != 1 else f"1 {what.removesuffix('s')}"
+
+
+def _name(text: str) -> str:
+    return printable(cut(text, _NAME_LIMIT))
+
+
+def _share(count: float, total: float) -> str:
+    return f"{100 * count / total:.1f}%" if total else ""
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1000 * seconds:,.3g} ms" if seconds < 1 else rough_duration(seconds)
+
+
+def _moment(at_seconds: float | None) -> str:
+    return "" if at_seconds is None else f"{datetime.fromtimestamp(at_seconds, UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,113 @@
+"""What a search takes and returns: small frozen records, and a hit made from documents with the same content."""
+
+from dataclasses import dataclass, field
+
+from tarrafa.errors import InputError
+from tarrafa.search.fields import StoredDocument
+from tarrafa.search.query import Filter
+from tarrafa.search.scores import CANDIDATES_LIMIT, Scores
+from tarrafa.search.snippets import Highlighter, Piece, snippet
+
+TOP_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """`after` and `before` are dates as in a query: `2024`, `2024-05`, `2024-05-17`."""
+
+    text: str
+    top: int = 10
+    page: int = 1
+    per_site: int = 1  # results of one site in each round of sites; 0 for any number
+    expand: bool = False
+    fresh: bool = False
+    semantic: bool = False
+    site: str | None = None
+    language: str | None = None
+    after: str | None = None
+    before: str | None = None
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.top <= TOP_MAX:
+            raise InputError(f"a page holds 1 to {TOP_MAX} results, not {self.top}")
+        if self.page < 1 or (self.page - 1) * self.top >= CANDIDATES_LIMIT:
+            raise InputError(
+                f"page {self.page} is out of range: only the best {CANDIDATES_LIMIT:,} results are shown; "
+                f"ask for page 1 to {-(-CANDIDATES_LIMIT // self.top)}, or narrow the query"
+            )
+        if self.per_site < 0:
+            raise InputError(f"results per site must be 1 or more, or 0 for any number, not {self.per_site}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result. Times are in seconds since the Unix epoch. `copies` are URLs with the same content."""
+
+    url: str
+    title: str
+    snippet: list[Piece]
+    site: str
+    host: str
+    language: str
+    fetched_at: int
+    published_at: int | None
+    score: float
+    rank: float  # 0 if it is unknown
+    copies: tuple[str, ...] = ()
+    explanation: dict[str, float] = field(default_factory=dict)  # parts of the score, if the request asks for them
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One page of results.
+
+    `count` is how many documents match, copies included; an estimate if the search was pruned.
+    """
+
+    hits: tuple[Hit, ...]
+    count: int
+    seconds: float
+    page: int
+    suggestion: str | None = None  # the query with its spelling corrected
+    filters: tuple[Filter, ...] = ()  # those of the query and of the request
+    is_estimated: bool = False
+
+
+def make_hit(
+    copies: list[StoredDocument], highlighter: Highlighter, scores: Scores, place: int, is_explained: bool
+) -> Hit:
+    """Make one hit of documents with the same content; `place` is that of the best one in `scores`."""
+    shown = _choose_copy(copies)
+    return Hit(
+        url=shown.url,
+        title=shown.title,
+        snippet=_make_snippet(shown, highlighter),
+        site=shown.site,
+        host=shown.host,
+        language=shown.language,
+        fetched_at=shown.fetched_at,
+        published_at=shown.published_at,
+        score=float(scores.total[place]),
+        rank=float(scores.rank[place]),
+        copies=tuple(sorted(each.url for each in copies if each is not shown)),
+        explanation=_explain(scores, place) if is_explained else {},
+    )
+
+
+def _choose_copy(copies: list[StoredDocument]) -> StoredDocument:
+    """Return the copy that the others name canonical, else the one with the shortest URL."""
+    canonical = {each.canonical for each in copies if each.canonical}
+    return min(copies, key=lambda each: (each.url not in canonical, len(each.url), each.url))
+
+
+def _make_snippet(shown: StoredDocument, highlighter: Highlighter) -> list[Piece]:
+    """Take the snippet from the text, or from the description if the text does not match."""
+    pieces = snippet(shown.text, highlighter.matches(shown.text, shown.language))
+    if shown.description and not any(is_marked for _, is_marked in pieces):
+        return snippet(shown.description, highlighter.matches(shown.description, shown.language))
+    return pieces
+
+
+def _explain(scores: Scores, place: int) -> dict[str, float]:
+    return {name: float(values[place]) for name, values in zip(scores._fields, scores, strict=True)}

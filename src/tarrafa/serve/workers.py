@@ -1,0 +1,343 @@
+"""Worker processes that search, and bounded thread pools for work beside the event loop.
+
+Searches run in several processes, so that concurrent requests do not share one interpreter. Each worker has the index
+open for itself and reloads it while the crawl goes on. The life of a worker:
+
+1. A supervisor thread starts it. When the index is open it reports that it is ready, and becomes idle.
+2. A call takes an idle worker, sends it the name and arguments of a method of `LiveSearch`, and receives the result.
+3. When it ends by itself (killed, out of memory), its supervisor replaces it, not faster than `RestartBackoff` allows.
+   The call that it was running is sent to a second worker. It never goes to a third, nor runs in this process: it may
+   be the call that kills them, and it would end the server.
+4. It exits when its connection is closed, so also when the server is killed.
+
+While no worker is ready, calls run in this process.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tarrafa.clock import SystemClock
+from tarrafa.logs import event
+from tarrafa.memory import collect_seldom
+from tarrafa.rank import Ranks
+from tarrafa.search import Results, SearchRequest
+from tarrafa.serve.live_search import LiveSearch
+from tarrafa.serve.params import RefusedError
+
+RESTART_SECONDS = 3.0
+RESTART_MAX_SECONDS = 60.0
+
+_WORKERS_MAX = 8
+_EXIT_SECONDS = 3.0  # for a worker to exit before it is killed
+_SECOND_WORKER_SECONDS = 10.0  # that a call whose worker has ended waits for another
+_READY = "ready"
+_WORKER_CODE = "from tarrafa.serve.workers import run_worker; run_worker()"
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_Call = tuple[str, tuple[Any, ...]]  # a method of LiveSearch and its arguments
+_Reply = tuple[Any, Exception | None]  # what it returned, or raised instead
+
+
+class ThreadPool:
+    """A few threads and a bounded queue. Used from one event loop."""
+
+    def __init__(self, name: str, threads: int, queue_limit: int) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._limit = threads + queue_limit
+        self._count = 0  # calls running and queued
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Raise RefusedError if the queue is full."""
+        if self._count >= self._limit:
+            raise RefusedError("busy", HTTPStatus.SERVICE_UNAVAILABLE)
+        self._count += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        finally:
+            self._count -= 1
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class RestartBackoff:
+    """When the next worker may be started in place of one that has ended. Pure: time is passed in.
+
+    1. The first is restarted at once; between two restarts there are at least `RESTART_SECONDS`.
+    2. The interval doubles with each worker that ends before it was ready, up to `RESTART_MAX_SECONDS`. It is reset as
+       soon as one is ready.
+    """
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+        self._interval_seconds = RESTART_SECONDS
+        self._is_failing = False  # a worker has failed since the last one that was ready
+
+    def wait_seconds(self, now: float) -> float:
+        """Return how long the next restart has to wait, and count it."""
+        start_at = max(now, self._next_at)
+        self._next_at = start_at + self._interval_seconds
+        return start_at - now
+
+    def ready(self) -> None:
+        self._interval_seconds, self._is_failing = RESTART_SECONDS, False
+
+    def failed(self) -> bool:
+        """Count a worker that ended before it was ready. Return True for the first in a row, which is logged."""
+        is_first, self._is_failing = not self._is_failing, True
+        self._interval_seconds = min(2 * self._interval_seconds, RESTART_MAX_SECONDS)
+        return is_first
+
+
+class SearchWorkers:
+    """A `SearchBackend` in worker processes. Thread-safe."""
+
+    def __init__(self, root: Path, local: LiveSearch, count: int) -> None:
+        self._root = root
+        self._local = local
+        self._count = count
+        self._changed = threading.Condition()
+        # Workers that can be called: filled by _admit, emptied by _remove and close.
+        self._ready: set[_Worker] = set()
+        # Those of them that run no call: filled by _release, emptied by _take, _remove and close.
+        self._idle: list[_Worker] = []
+        self._workers: list[_Worker] = []  # the current one of each supervisor; set by start and _restart
+        self._backoff = RestartBackoff()
+        self._is_closed = False
+        self._closing = threading.Event()  # set by close; wakes supervisors that back off
+
+    def start(self) -> None:
+        """Start the workers; calls run in this process until the first one is ready."""
+        self._workers = [_Worker(self._root) for _ in range(self._count)]
+        for number in range(self._count):
+            threading.Thread(target=self._supervise, args=(number,), name="worker supervisor", daemon=True).start()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._closing.set()
+            self._ready.clear()
+            for worker in self._idle:
+                worker.disconnect()
+            self._idle.clear()
+            self._changed.notify_all()
+        for worker in self._workers:
+            worker.stop()
+
+    @property
+    def ready_count(self) -> int:
+        return len(self._ready)
+
+    @property
+    def ranks(self) -> Ranks | None:
+        return self._local.ranks
+
+    @property
+    def documents_count(self) -> int:
+        return self._local.documents_count
+
+    def search(self, request: SearchRequest) -> Results | None:
+        found: Results | None = self._run("search", request)
+        return found
+
+    def suggest(self, prefix: str, limit: int) -> list[str]:
+        found: list[str] = self._run("suggest", prefix, limit)
+        return found
+
+    # Calls.
+
+    def _run(self, name: str, *arguments: Any) -> Any:
+        call = (name, arguments)
+        worker = self._send(call, self._take)
+        if worker is None:
+            return getattr(self._local, name)(*arguments)
+        reply = self._receive(worker) or self._retry(call)
+        if reply is None:
+            raise RefusedError("busy", HTTPStatus.SERVICE_UNAVAILABLE)
+        value, error = reply
+        if error is not None:
+            raise error
+        return value
+
+    def _retry(self, call: _Call) -> _Reply | None:
+        """Send the call to a second worker, the last that gets it. Return None if that one ends too."""
+        worker = self._send(call, self._take_or_wait)
+        reply = self._receive(worker) if worker else None
+        if reply is None and not self._is_closed:
+            event(_log, "a call ended two workers", logging.WARNING, call=repr(call))
+        return reply
+
+    def _send(self, call: _Call, take: Callable[[], "_Worker | None"]) -> "_Worker | None":
+        """Return the worker that got the call. A worker that cannot be reached had ended before."""
+        while (worker := take()) is not None:
+            try:
+                worker.send(call)
+            except OSError:
+                self._discard(worker)
+            else:
+                return worker
+        return None
+
+    def _receive(self, worker: "_Worker") -> _Reply | None:
+        """Return None if the worker has ended instead of replying."""
+        try:
+            reply = worker.receive()
+        except (OSError, EOFError):
+            self._discard(worker)
+            return None
+        except BaseException:
+            self._release(worker)
+            raise
+        self._release(worker)
+        return reply
+
+    def _take(self) -> "_Worker | None":
+        """Return an idle worker, or None if none is ready. The one that was used last has the most in its caches."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._idle or not self._ready)
+            return self._idle.pop() if self._idle else None
+
+    def _take_or_wait(self) -> "_Worker | None":
+        """Like _take, but wait also for a worker that is yet to be started."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._idle or self._is_closed, _SECOND_WORKER_SECONDS)
+            return self._idle.pop() if self._idle else None
+
+    def _release(self, worker: "_Worker") -> None:
+        with self._changed:
+            if worker in self._ready:
+                self._idle.append(worker)
+            else:
+                worker.disconnect()
+            # One waiting call, so that the others keep their order.
+            self._changed.notify()
+
+    def _discard(self, worker: "_Worker") -> None:
+        """Make sure that a worker that cannot be called any more ends; its supervisor replaces it."""
+        self._remove(worker)
+        worker.disconnect()
+        worker.process.kill()
+
+    # Supervision.
+
+    def _supervise(self, number: int) -> None:
+        while not self._is_closed:
+            worker = self._workers[number]
+            was_ready = self._admit(worker)
+            worker.process.wait()
+            self._remove(worker)
+            self._restart(number, was_ready)
+
+    def _admit(self, worker: "_Worker") -> bool:
+        """Wait until the worker is ready. Return False if it ended before."""
+        try:
+            worker.wait_until_ready()
+        except (OSError, EOFError):
+            self._discard(worker)
+            return False
+        with self._changed:
+            if not self._is_closed:
+                self._ready.add(worker)
+                self._backoff.ready()
+                event(_log, "search worker ready", count=len(self._ready))
+        self._release(worker)
+        return True
+
+    def _remove(self, worker: "_Worker") -> None:
+        with self._changed:
+            self._ready.discard(worker)
+            if worker in self._idle:
+                self._idle.remove(worker)
+                worker.disconnect()
+            self._changed.notify_all()
+
+    def _restart(self, number: int, was_ready: bool) -> None:
+        with self._changed:
+            is_logged = was_ready or self._backoff.failed()
+            wait_seconds = self._backoff.wait_seconds(time.monotonic())
+            if is_logged and not self._is_closed:
+                code = self._workers[number].process.returncode
+                event(_log, "search worker ended", logging.WARNING, code=code, left=len(self._ready))
+        self._closing.wait(wait_seconds)
+        with self._changed:
+            if not self._is_closed:
+                # A process that cannot be started for lack of memory is tried again after the next back-off.
+                with contextlib.suppress(OSError):
+                    self._workers[number] = _Worker(self._root)
+
+
+class _Worker:
+    """One worker process and the server's end of its connection, which is closed by the caller that holds it."""
+
+    def __init__(self, root: Path) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-c", _WORKER_CODE, str(theirs.fileno()), str(root)]
+            # In a session of its own Ctrl-C does not reach it; the server stops it.
+            self.process = subprocess.Popen(  # noqa: S603 - our own code
+                command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), start_new_session=True
+            )
+        self._connection = Connection(ours.detach())
+
+    def wait_until_ready(self) -> None:
+        self._connection.recv()
+
+    def send(self, call: _Call) -> None:
+        """Raise OSError if the worker has ended."""
+        self._connection.send(call)
+
+    def receive(self) -> _Reply:
+        """Raise OSError or EOFError if the worker ends before it replies."""
+        reply: _Reply = self._connection.recv()
+        return reply
+
+    def disconnect(self) -> None:
+        self._connection.close()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def workers_count() -> int:
+    """Return one more than there are processors, up to a bound, so that a slow search leaves all of them to others."""
+    return min(len(os.sched_getaffinity(0)) + 1, _WORKERS_MAX)
+
+
+def run_worker() -> None:
+    """Be a worker process until the connection is closed."""
+    connection = Connection(int(sys.argv[1]))
+    with contextlib.suppress(EOFError, ConnectionError):
+        search = LiveSearch(Path(sys.argv[2]), SystemClock())
+        _ = search.documents_count  # opens the index before the first call
+        collect_seldom()
+        connection.send(_READY)
+        while True:
+            name, arguments = connection.recv()
+            connection.send(_reply(search, name, arguments))
+
+
+def _reply(search: LiveSearch, name: str, arguments: tuple[Any, ...]) -> _Reply:
+    try:
+        return getattr(search, name)(*arguments), None
+    except Exception as error:  # noqa: BLE001 - raised again for the caller
+        return None, error
