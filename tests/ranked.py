@@ -9,7 +9,7 @@ import numpy as np
 from tarrafa.agent import CrawlFolder, HostBook
 from tarrafa.agent.hosts import Checkpoint
 from tarrafa.agent.totals import Totals
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter
 from tarrafa.rank import RankColumns, Ranks, RankSettings
 from tarrafa.urls import fingerprint
