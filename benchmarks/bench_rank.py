@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, read_batches
 from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.lab.experiment.measurement import measured, rss_bytes

@@ -4,17 +4,17 @@ from pathlib import Path
 from threading import Event
 
 from mortal import fork_children
-from tarrafa.collection import indexing
-from tarrafa.collection.indexing import Indexing
+from tarrafa.collection import indexer
+from tarrafa.collection.indexer import Indexer
 
 # So that there are many commits in a short life.
-indexing.COMMIT_ROWS = 30
-indexing._BATCH_ROWS = 10
+indexer.COMMIT_ROWS = 30
+indexer.BATCH_ROWS = 10
 
 
 def work(folder: Path) -> None:
-    with Indexing(folder) as found:
-        found.catch_up(lambda done, total: None, Event())
+    with Indexer(folder) as found:
+        found.update(lambda done, total: None, Event())
 
 
 if __name__ == "__main__":

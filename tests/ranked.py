@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter
 from tarrafa.rank import RankColumns, Ranks, RankSettings
 from tarrafa.urls import fingerprint

@@ -11,7 +11,7 @@ from fetching import SMALL, Serve, answer, failure_of, ok, outcome_of, page_of, 
 from servers import Visit
 from tarrafa.configuration import CrawlSection
 from tarrafa.fetch import decode
-from tarrafa.fetch.resolve import public_only
+from tarrafa.fetch.names import public_only
 from tarrafa.records import Failure, FailureKind, Request
 
 

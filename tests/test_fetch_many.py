@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -13,10 +13,9 @@ import uvloop
 from fetching import OWN, SMALL, Door, ok, opened, transporting
 from tarrafa.clock import VirtualClock
 from tarrafa.configuration import CrawlSection, FetchSection
-from tarrafa.fetch import CurlTransport, TableResolver, resolve
-from tarrafa.fetch.handle import Handle, make_settings
-from tarrafa.fetch.kept import Kept
-from tarrafa.fetch.multi import Multi
+from tarrafa.fetch import CurlTransport, TableResolver, names
+from tarrafa.fetch.handle import CurlHandle, IdleSockets, make_settings
+from tarrafa.fetch.transfers import Transfers
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import hosts_of, until
@@ -74,7 +73,7 @@ def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_an
     """uvloop's timers tell nothing of themselves when they are to end at once, as they do within one of its ticks."""
 
     async def story() -> None:
-        multi = Multi(10, first_byte_seconds=5.0)
+        multi = Transfers(10, first_byte_seconds=5.0)
         multi._due_at = asyncio.get_running_loop().time() + late_seconds
         multi._on_timer_end()
         for milliseconds in (100, 50, 0, 200, -1, 100):
@@ -145,8 +144,8 @@ def test_as_many_connections_are_kept_as_the_system_lets_us(
 ) -> None:
     told = (
         f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, {limits}); "
-        f"from tarrafa.fetch.kept import keepable; "
-        f"print(keepable({wanted_count}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+        f"from tarrafa.fetch.transfers import idle_limit; "
+        f"print(idle_limit({wanted_count}), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
     found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == expected
@@ -243,11 +242,8 @@ def test_every_page_comes_from_the_address_of_its_own_name(run: Run) -> None:
 
 
 @pytest.fixture
-def only_two_is_public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(resolve, "is_public", lambda address: str(address) == "127.0.0.2")
-    resolve.is_public_address.cache_clear()
-    yield
-    resolve.is_public_address.cache_clear()
+def only_two_is_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "is_public", lambda address: str(address) == "127.0.0.2")
 
 
 async def rebound(allow_private: bool) -> tuple[list[Page | Failure], Door, Door]:
@@ -289,7 +285,7 @@ def test_name_that_changes_leaves_its_old_connection(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("aimed", "connected", "is_astray"),
+    ("aimed", "connected", "wrong_peer"),
     [
         ("127.0.0.1", "127.0.0.1", False),
         ("127.0.0.1", "127.0.0.2", True),
@@ -299,12 +295,12 @@ def test_name_that_changes_leaves_its_old_connection(run: Run) -> None:
     ],
 )
 def test_connection_is_compared_with_the_judged_address_before_anything_is_sent(
-    aimed: str, connected: str, is_astray: bool
+    aimed: str, connected: str, wrong_peer: bool
 ) -> None:
-    handle = Handle(make_settings(SMALL, OWN, "", None), Kept())
-    handle.aim(aimed, 1.0)
-    assert handle.may_ask(connected, "127.0.0.1", 80, 9) == int(is_astray)
-    assert handle.is_astray == is_astray
+    handle = CurlHandle(make_settings(SMALL, OWN, "", None), IdleSockets())
+    handle.connect_to(aimed, 1.0)
+    assert handle.may_send(connected, "127.0.0.1", 80, 9) == int(wrong_peer)
+    assert handle.wrong_peer == wrong_peer
     handle.close()
 
 

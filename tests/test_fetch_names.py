@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fetching import OWN, SMALL, ok, opened, transporting
 from tarrafa.clock import VirtualClock
 from tarrafa.configuration import CrawlSection
-from tarrafa.fetch import SystemResolver, TableResolver, resolve
+from tarrafa.fetch import SystemResolver, TableResolver, names
 from tarrafa.fetch.names import NameCache, NameLimits
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import until
@@ -153,7 +153,7 @@ def test_resolver_of_the_system_uses_few_threads(monkeypatch: pytest.MonkeyPatch
             at_once -= 1
         return (name,)
 
-    monkeypatch.setattr(resolve, "_system_addresses", slow)
+    monkeypatch.setattr(names, "_system_addresses", slow)
 
     async def story() -> None:
         resolver = SystemResolver(thread_limit=3)

@@ -13,7 +13,7 @@ import pytest
 from crawls import ServedWeb, arguments, crawled, run, served
 from indexes import index_folder, row, urls
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
-from tarrafa.collection.indexing import Indexing, follow
+from tarrafa.collection.indexer import Indexer
 from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, DocumentWriter, join_segments
 from tarrafa.search import Search, SearchRequest
@@ -62,8 +62,8 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 
 
 def index(kept: Kept, is_new: bool = False) -> int:
-    with Indexing(kept.root, is_new) as indexing:
-        return indexing.catch_up(lambda done, total: None, Event()).rows
+    with Indexer(kept.root, is_new) as indexer:
+        return indexer.update(lambda done, total: None, Event()).rows
 
 
 def test_only_new_rows_are_taken(kept: Kept) -> None:
@@ -108,10 +108,10 @@ def test_index_of_another_crawl_is_refused(kept: Kept, tmp_path: Path) -> None:
 
 
 def test_one_process_indexes(kept: Kept) -> None:
-    with Indexing(kept.root) as first, Indexing(kept.root) as second:
-        first.catch_up(lambda done, total: None, Event())
+    with Indexer(kept.root) as first, Indexer(kept.root) as second:
+        first.update(lambda done, total: None, Event())
         with pytest.raises(LockedError):
-            second.catch_up(lambda done, total: None, Event())
+            second.update(lambda done, total: None, Event())
 
 
 def test_follower_takes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
@@ -130,8 +130,8 @@ def test_follower_takes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
                 kept.release()
             return False
 
-    with Indexing(kept.root) as indexing:
-        done = follow(kept.root, indexing, lambda done, total: None, Turns())
+    with Indexer(kept.root) as indexer:
+        done = indexer.follow(lambda done, total: None, Turns())
     assert done.rows == 4
     assert Search.open(kept.root).documents_count == 4
 
@@ -141,8 +141,8 @@ def test_follower_ends_when_told(kept: Kept) -> None:
     kept.hold()
     stop = Event()
     stop.set()
-    with Indexing(kept.root) as indexing:
-        done = follow(kept.root, indexing, lambda done, total: None, stop)
+    with Indexer(kept.root) as indexer:
+        done = indexer.follow(lambda done, total: None, stop)
     kept.release()
     assert done.rows == 1
 

@@ -13,7 +13,7 @@ import pytest
 from archive_pages import quick_folder
 from indexes import index_folder
 from ranked import Crawl, link
-from tarrafa.collection.indexing import Indexing, follow
+from tarrafa.collection.indexer import Indexer
 from tarrafa.errors import DamagedError
 from tarrafa.search import Search, SearchRequest
 from tarrafa.search.index_writer import I64, U64, UNKNOWN_SUM, AnchorSums, anchor_sum
@@ -33,8 +33,8 @@ def crawl() -> Iterator[Crawl]:
 
 
 def index(crawl: Crawl, is_new: bool = False) -> int:
-    with Indexing(crawl.root, is_new) as indexing:
-        return indexing.catch_up(lambda done, total: None, Event()).rows
+    with Indexer(crawl.root, is_new) as indexer:
+        return indexer.update(lambda done, total: None, Event()).rows
 
 
 def named(crawl: Crawl, name: str) -> list[str]:
@@ -128,8 +128,8 @@ def test_follower_learns_of_ranks_that_are_made_meanwhile(crawl: Crawl) -> None:
             hold.release()
             return False
 
-    with Indexing(crawl.root) as indexing:
-        follow(crawl.root, indexing, lambda done, total: None, Turns())
+    with Indexer(crawl.root) as indexer:
+        indexer.follow(lambda done, total: None, Turns())
     assert named(crawl, "trawler") == [page(1)]
 
 

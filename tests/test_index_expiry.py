@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from indexes import BEGAN, row
 from ranked import Crawl
 from tarrafa.clock import VirtualClock
-from tarrafa.collection.indexing import Indexing
+from tarrafa.collection.indexer import Indexer
 from tarrafa.keep import DocumentRow
 from tarrafa.search import Search, SearchRequest
 from tarrafa.search.expiry import expired_pattern, expiry_facts, is_expired
@@ -28,8 +28,8 @@ def crawl(tmp_path: Path) -> Crawl:
 
 def found(crawl: Crawl, clock: VirtualClock) -> list[str]:
     """Index what is new at that time; return what is found then."""
-    with Indexing(crawl.root, clock=clock) as indexing:
-        indexing.catch_up(lambda done, total: None, Event())
+    with Indexer(crawl.root, clock=clock) as indexer:
+        indexer.update(lambda done, total: None, Event())
     return shown(crawl, clock)
 
 

@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 from threading import Event
 
-from tarrafa.collection.indexing import COMMIT_SECONDS, LOOK_SECONDS
+from tarrafa.collection.indexer import COMMIT_SECONDS, POLL_SECONDS
 from tarrafa.configuration.sections import KeepSection
 from tarrafa.lab.web import served_in_process
 from tarrafa.serve.live_search import RELOAD_SECONDS
@@ -19,7 +19,7 @@ LOOKS_MAX = 1_000
 
 def test_what_a_page_waits_for_adds_up_to_half_a_minute() -> None:
     """Until it is saved, until the follower looks, until it has worked and committed, until the search page looks."""
-    waits = (KeepSection().checkpoint_seconds, LOOK_SECONDS, COMMIT_SECONDS, RELOAD_SECONDS)
+    waits = (KeepSection().checkpoint_seconds, POLL_SECONDS, COMMIT_SECONDS, RELOAD_SECONDS)
     assert sum(waits) <= FOUND_WITHIN_SECONDS
 
 

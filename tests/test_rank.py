@@ -6,7 +6,7 @@ import pytest
 
 from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
-from tarrafa.collection.ranking import best_hosts, best_pages, is_behind
+from tarrafa.collection.ranker import best_hosts, best_pages, is_behind
 from tarrafa.keep import Link
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks, RankSettings

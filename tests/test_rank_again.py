@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from archive_pages import quick_folder
 from ranked import A, B, C, Crawl, D, anchors, link, of
-from tarrafa.collection import ranking
-from tarrafa.collection.ranking import is_behind, update_ranks
+from tarrafa.collection import ranker
+from tarrafa.collection.ranker import is_behind, update_ranks
 from tarrafa.disk import FolderLock
 from tarrafa.errors import DamagedError, LockedError
 from tarrafa.keep import DOCUMENTS, LINKS, join_segments
@@ -140,7 +140,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 import tarrafa.disk
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.agent import CrawlFolder
 
 left = int(sys.argv[2])
@@ -180,7 +180,7 @@ def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_o
 
 def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a crawl with long texts takes no more memory than another."""
-    monkeypatch.setattr(ranking, "_GATHERED_BYTES", 1)
+    monkeypatch.setattr(ranker, "PART_BYTES", 1)
     for number in range(3):
         crawl.visit(f"{A}{number}", link(B, f"text {number}"))
         crawl.commit()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crawls import ServedWeb, crawled, links, run, served
-from tarrafa.collection.ranking import is_behind
+from tarrafa.collection.ranker import is_behind
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import Ranks
 from tarrafa.urls import fingerprint

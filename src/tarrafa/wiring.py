@@ -24,7 +24,7 @@ from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.extract import ExtractOptions
-from tarrafa.fetch import CurlTransport, Resolver, Types, parse_proxy
+from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_proxy
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 def transport(configuration: Configuration, resolver: Resolver | None = None) -> CurlTransport:
     """The real web, or with a resolver of your own the part of it that your names lead to."""
-    read_text(configuration, "fetch.types", Types)
+    read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
 
@@ -90,7 +90,7 @@ def agent(
 
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Whatever texts mean only to a room: what is wrong with them is told before anything is written."""
-    read_text(configuration, "fetch.types", Types)
+    read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     scope(configuration, seeds)
 

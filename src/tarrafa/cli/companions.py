@@ -14,7 +14,7 @@ from typing import Self
 import typer
 
 from tarrafa.agent import CrawlFolder
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.serve import listen
 
 _STANDARD_ERROR = 2

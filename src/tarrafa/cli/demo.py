@@ -19,8 +19,8 @@ from tarrafa.cli.crawl import crawl
 from tarrafa.cli.progress_view import summary
 from tarrafa.cli.search import show
 from tarrafa.cli.web import synthetic_web
-from tarrafa.collection.indexing import Indexing
-from tarrafa.collection.ranking import update_ranks
+from tarrafa.collection.indexer import Indexer
+from tarrafa.collection.ranker import update_ranks
 from tarrafa.configuration import Configuration
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.lab.web import served_in_process
@@ -75,8 +75,8 @@ def command(
 def _search(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
     """Rank and index the crawl, and search two words of a title: any of them, both, and as a phrase."""
     ranks = update_ranks(folder, lambda *_: None)
-    with Indexing(folder.root) as indexing:
-        indexing.catch_up(lambda *_: None, Event())
+    with Indexer(folder.root) as indexer:
+        indexer.update(lambda *_: None, Event())
     search = Search.open(folder.root, ranks)
     first, second = _words_of_a_title(folder)
     found = []

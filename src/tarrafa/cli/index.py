@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress
 
 from tarrafa.cli.common import console, open_crawl, show_json, switch
-from tarrafa.collection.indexing import Indexed, Indexing, follow
+from tarrafa.collection.indexer import Indexer, IndexRun
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search
 from tarrafa.units import rough_duration
@@ -49,17 +49,17 @@ def command(
         )
 
 
-def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet: bool) -> Indexed:
+def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet: bool) -> IndexRun:
     with (
         Progress(console=console(), transient=True, disable=is_quiet or not console().is_terminal) as progress,
-        Indexing(root, is_new=rebuild) as indexing,
+        Indexer(root, is_new=rebuild) as indexer,
     ):
         task = progress.add_task("index")
 
         def told(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return follow(root, indexing, told, stop) if is_following else indexing.catch_up(told, stop)
+        return indexer.follow(told, stop) if is_following else indexer.update(told, stop)
 
 
 @contextmanager

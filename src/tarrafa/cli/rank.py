@@ -9,7 +9,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tarrafa.cli.common import console, open_crawl, show_json, switch
-from tarrafa.collection.ranking import Best, best_hosts, best_pages, update_ranks
+from tarrafa.collection.ranker import RankedName, best_hosts, best_pages, update_ranks
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import Ranks
 from tarrafa.texts import printable
@@ -63,11 +63,11 @@ def _facts(ranks: Ranks) -> dict[str, Any]:
     return {"generation": ranks.generation, **ranks.counts._asdict(), "agents": taken}
 
 
-def _best_json(best: list[Best]) -> list[dict[str, Any]]:
+def _best_json(best: list[RankedName]) -> list[dict[str, Any]]:
     return [{"name": each.name, "rank": round(each.rank, 4), **each.facts} for each in best]
 
 
-def _show(ranks: Ranks, seconds: float, pages: list[Best], hosts: list[Best]) -> None:
+def _show(ranks: Ranks, seconds: float, pages: list[RankedName], hosts: list[RankedName]) -> None:
     counts = ranks.counts
     typer.echo(
         f"{counts.pages:,} pages of {counts.hosts:,} hosts, {counts.links:,} links to {counts.urls:,} URLs; "

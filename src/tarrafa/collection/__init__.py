@@ -1,7 +1,8 @@
-"""A crawl's folder seen as a collection: what is made of all that its agents have kept.
+"""What is made of all that the agents have stored?
 
-In: the folder of a crawl, whether it runs or not. Out: more folders beside `agents/`, made from documents and links and
-kept up with them: `ranking` makes the ranks of all, `indexing` an index for each agent.
+In: the folder of a crawl, whether it runs or not. Out: ranks of all pages (`ranker`) and a full-text index for each
+agent (`indexer`), made from documents and links and updated as these grow. `anchor_updates` finds the documents to
+index again when new ranks bring other anchor texts.
 
-Nothing here changes what the crawl keeps, and all of it can be made again from that.
+Not done here: changing what the crawl has stored. Ranks and indexes can be made again from it at any time.
 """

@@ -1,4 +1,4 @@
-"""From a transfer that has ended to the page or the failure that it was."""
+"""Turn a transfer that has ended into a page or a failure."""
 
 import errno
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pycurl
 
 from tarrafa.errors import WorkError
-from tarrafa.fetch.handle import Handle
+from tarrafa.fetch.handle import CurlHandle
 from tarrafa.records import Failure, FailureKind, Page, Timings
 from tarrafa.texts import cut, printable
 
-_TOO_LARGE = 100  # libcurl's own bound for one line of the header; pycurl has no name for it
+_TOO_LARGE = 100  # a line of the header beyond libcurl's own bound; pycurl has no name for it
 _HTTP2_STREAM = 92
 
 _KINDS = {
@@ -36,8 +36,8 @@ _KINDS = {
 }
 
 
-class Visit(NamedTuple):
-    """What is known of a fetch before its answer."""
+class Attempt(NamedTuple):
+    """A request to one address, as far as it is known before the response."""
 
     url: str
     address: str
@@ -46,42 +46,42 @@ class Visit(NamedTuple):
     tls: str = ""  # what is wrong with the certificate that was accepted
 
 
-def is_unreached(handle: Handle, code: int) -> bool:
-    """Whether there was no connection to the address, so that another one may be tried."""
+def is_unreached(handle: CurlHandle, code: int) -> bool:
+    """Return True if there was no connection to the address, so that another one may be tried."""
     if code == pycurl.E_OPERATION_TIMEDOUT:
-        return not (handle.asked_count or handle.curl.getinfo(pycurl.CONNECT_TIME))
+        return not (handle.request_count or handle.curl.getinfo(pycurl.CONNECT_TIME))
     return bool(code == pycurl.E_COULDNT_CONNECT)
 
 
-def read(visit: Visit, handle: Handle, code: int, message: str) -> Page | Failure:
-    """A body that was cut, by us or by the host, is still a page; so is one that we did not want to read."""
-    answer = handle.answer
+def make_outcome(attempt: Attempt, handle: CurlHandle, code: int, message: str) -> Page | Failure:
+    """Return a page also if its body was cut, by us or by the host, or was not wanted."""
+    response = handle.response
     is_broken_off = code == pycurl.E_PARTIAL_FILE
-    if answer.status and (code == 0 or answer.is_body_cut or answer.is_unread or is_broken_off):
+    if response.status and (code == 0 or response.is_body_cut or response.is_unread or is_broken_off):
         return Page(
-            url=visit.url,
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
-            at=visit.at,
-            timings=_timings(handle.curl, visit.name_seconds),
-            truncated=answer.is_body_cut or is_broken_off,
-            address=visit.address,
-            unread=answer.is_unread,
-            http_version=answer.http_version,
-            reason=answer.reason,
-            tls=visit.tls,
+            url=attempt.url,
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            at=attempt.at,
+            timings=_timings(handle.curl, attempt.name_seconds),
+            truncated=response.is_body_cut or is_broken_off,
+            address=attempt.address,
+            unread=response.is_unread,
+            http_version=response.http_version,
+            reason=response.reason,
+            tls=attempt.tls,
         )
-    return Failure(visit.url, *_failure(handle, code, message))
+    return Failure(attempt.url, *_failure(handle, code, message))
 
 
-def _failure(handle: Handle, code: int, message: str) -> tuple[FailureKind, str]:
-    if handle.answer.is_header_too_large:
+def _failure(handle: CurlHandle, code: int, message: str) -> tuple[FailureKind, str]:
+    if handle.response.is_header_too_large:
         return FailureKind.HEADER, "the header is larger than its bound"
-    if handle.is_astray:
-        return FailureKind.PRIVATE, "a connection led to another address than the one that was judged"
-    if handle.asked_count > 1:
-        return FailureKind.RESET, "a connection that was used before broke before the answer"
+    if handle.wrong_peer:
+        return FailureKind.PRIVATE, "the connection led to another address than the one that was checked"
+    if handle.request_count > 1:
+        return FailureKind.RESET, "a reused connection broke before the answer"
     if code == 0:
         return FailureKind.ANSWER, "the answer has no final status"
     return _kind(handle.curl, code), printable(cut(message, 300)) or f"libcurl's error {code}"
@@ -97,7 +97,7 @@ def _kind(curl: pycurl.Curl, code: int) -> FailureKind:
 
 
 def _timings(curl: pycurl.Curl, name_seconds: float) -> Timings:
-    """libcurl counts each moment from the start; here each step has its own duration."""
+    """Return how long each step took. libcurl counts each from the start."""
     info = curl.getinfo
     connect = tls = 0.0
     if info(pycurl.NUM_CONNECTS):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tarrafa.clock import Clock
-from tarrafa.collection.ranking import ranks_stamp
+from tarrafa.collection.ranker import ranks_stamp
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event

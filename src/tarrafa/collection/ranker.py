@@ -1,7 +1,7 @@
-"""The ranks of a crawl: made, kept up with the crawl, and shown by name.
+"""Compute the ranks of a crawl, and name the best pages and hosts.
 
-What was read of links and documents is kept in parts, so a second run reads only what was added since. A run that is
-killed loses at most two parts, each about a million rows: the one that is made, and the one that is gathered.
+The columns read from links and documents are stored in parts, so a later run reads only rows added since. A run that is
+killed loses at most two parts of about a million rows each: the one being written, and the one being collected.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,11 +40,11 @@ from tarrafa.rank import (
 from tarrafa.rank.generation import MANIFEST
 
 _DEFAULT_SETTINGS = RankSettings()
-# Rows that become a part keep their texts in memory until then; those of a usual crawl take half of that.
-_GATHERED_BYTES = 200_000_000
+# Rows that become a part have their texts in memory until then; at most so many bytes.
+PART_BYTES = 200_000_000
 
-# Called now and then with what is being done, how much of it is done, and of how much: rows, or steps.
-Told = Callable[[str, int, int], None]
+# Called regularly with the step, how much of it is done, and the total.
+RankProgress = Callable[[str, int, int], None]
 
 
 def _link_rows() -> LinkRows:
@@ -57,7 +57,7 @@ class _Source(NamedTuple):
     layout: TableLayout
     columns: tuple[str, ...]
     repeating: tuple[str, ...]
-    gatherer: Callable[[], DocumentRows | LinkRows]
+    collector: Callable[[], DocumentRows | LinkRows]
 
 
 _SOURCES = (
@@ -66,8 +66,8 @@ _SOURCES = (
 )
 
 
-class Best(NamedTuple):
-    """A page or a host among the best."""
+class RankedName(NamedTuple):
+    """A page or a host with its rank."""
 
     name: str
     rank: float
@@ -75,15 +75,15 @@ class Best(NamedTuple):
 
 
 def ranks_stamp(root: Path) -> int | None:
-    """Changes when ranks are made anew; None while there are none. To open them takes longer."""
+    """Return a number that changes with each update of the ranks; None if there are none. Cheaper than opening them."""
     try:
         return (CrawlPaths(root).ranks / MANIFEST).stat().st_mtime_ns
     except OSError:
         return None
 
 
-def present(root: Path) -> dict[str, AgentRows]:
-    """What each agent of a crawl has saved by now: counted, not read."""
+def count_saved_rows(root: Path) -> dict[str, AgentRows]:
+    """Count the rows that each agent has saved."""
     found: dict[str, AgentRows] = {}
     for agent in agents_of(root):
         checkpoint = checkpoint_of(agent.hosts).number
@@ -93,8 +93,8 @@ def present(root: Path) -> dict[str, AgentRows]:
 
 
 def is_behind(root: Path, settings: RankSettings = _DEFAULT_SETTINGS) -> bool:
-    """Whether there is anything that the ranks do not know. Links are not read."""
-    return _is_behind(Ranks.open(CrawlPaths(root).ranks), present(root), settings)
+    """Return True if rows were added since the ranks were made. Links are not read."""
+    return _is_behind(Ranks.open(CrawlPaths(root).ranks), count_saved_rows(root), settings)
 
 
 def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSettings) -> bool:
@@ -105,21 +105,21 @@ def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSet
     }
 
 
-def update_ranks(folder: CrawlFolder, told: Told, settings: RankSettings = _DEFAULT_SETTINGS) -> Ranks:
-    """The ranks of all that the crawl has saved; made anew if anything was added."""
+def update_ranks(folder: CrawlFolder, report: RankProgress, settings: RankSettings = _DEFAULT_SETTINGS) -> Ranks:
+    """Return the ranks of everything saved; compute them again if anything was added."""
     place = folder.ranks
-    with _held(place):
-        now = present(folder.root)
+    with _lock(place):
+        now = count_saved_rows(folder.root)
         ranks = Ranks.open(place)
         if ranks is not None and not _is_behind(ranks, now, settings):
             return ranks
         parts = GraphParts(place)
-        taken = _take(folder.root, parts, now, told)
-        # What the threads that read have freed, this one could not use: it goes back to the system.
+        taken = _add_parts(folder.root, parts, now, report)
+        # Memory freed by the reading threads is of no use to this one; return it to the system.
         pa.default_memory_pool().release_unused()
         former = None if ranks is None else lambda fingerprints: ranks.of(fingerprints).rank
-        columns, counts = compute(parts, settings, former, lambda step: told(step, 0, 0))
-        told("writing", 0, 0)
+        columns, counts = compute(parts, settings, former, lambda step: report(step, 0, 0))
+        report("writing", 0, 0)
         write_generation(place, columns, counts, taken, settings)
     found = Ranks.open(place)
     assert found is not None
@@ -127,7 +127,7 @@ def update_ranks(folder: CrawlFolder, told: Told, settings: RankSettings = _DEFA
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[None]:
+def _lock(place: Path) -> Iterator[None]:
     with map_disk_errors(place):
         place.mkdir(parents=True, exist_ok=True)
         hold = FolderLock(place)
@@ -137,16 +137,16 @@ def _held(place: Path) -> Iterator[None]:
         hold.release()
 
 
-def _take(root: Path, parts: GraphParts, now: dict[str, AgentRows], told: Told) -> dict[str, AgentRows]:
-    """Everything that was added becomes parts."""
+def _add_parts(root: Path, parts: GraphParts, now: dict[str, AgentRows], report: RankProgress) -> dict[str, AgentRows]:
+    """Store everything added as parts; return the rows that are in parts now."""
     for agent in parts.agents():
         if agent not in now or _is_older(parts, agent, now[agent]):
             parts.forget(agent)
     total = sum(taken.documents + taken.links for taken in now.values())
     for agent, taken in now.items():
         for source in _SOURCES:
-            for _ in _parts_added(CrawlPaths(root, agent), parts, source, taken.checkpoint):
-                told("reading", sum(parts.rows(each, kind) for each in now for kind in RowKind), total)
+            for _ in _add_parts_of(CrawlPaths(root, agent), parts, source, taken.checkpoint):
+                report("reading", sum(parts.rows(each, kind) for each in now for kind in RowKind), total)
     return {
         agent: AgentRows(taken.checkpoint, parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
         for agent, taken in now.items()
@@ -154,67 +154,69 @@ def _take(root: Path, parts: GraphParts, now: dict[str, AgentRows], told: Told) 
 
 
 def _is_older(parts: GraphParts, agent: str, taken: AgentRows) -> bool:
-    """Whether the agent has less than was taken from it: an older copy was restored, or the crawl was begun anew."""
+    """Return True if the agent has fewer rows than its parts: the crawl was begun anew or restored from a copy."""
     rows = (parts.rows(agent, RowKind.DOCUMENTS), parts.rows(agent, RowKind.LINKS))
     return parts.checkpoint(agent) > taken.checkpoint or rows[0] > taken.documents or rows[1] > taken.links
 
 
-def _parts_added(agent: CrawlPaths, parts: GraphParts, source: _Source, checkpoint: int) -> Iterator[None]:
-    """Each part is durable when its turn ends."""
+def _add_parts_of(agent: CrawlPaths, parts: GraphParts, source: _Source, checkpoint: int) -> Iterator[None]:
+    """Store the rows of one agent and kind; yields after each part, which is durable then."""
     with ThreadPoolExecutor(1, "parts") as maker:
         making: Future[None] | None = None
-        for rows, gathered in _gathered(agent, parts.rows(agent.agent_name, source.kind), source, checkpoint):
-            # A part is made while the rows of the next are gathered. Nobody else looks at the parts in the meantime.
+        for rows, collected in _collect(agent, parts.rows(agent.agent_name, source.kind), source, checkpoint):
+            # One thread writes a part while this one collects the rows of the next. Neither reads `parts` meanwhile.
             if making is not None:
                 making.result()
                 yield
-            making = maker.submit(_add_part, parts, agent.agent_name, source.kind, rows, checkpoint, gathered)
+            making = maker.submit(_add_part, parts, agent.agent_name, source.kind, rows, checkpoint, collected)
         if making is not None:
             making.result()
             yield
 
 
-def _gathered(
+def _collect(
     agent: CrawlPaths, start: int, source: _Source, checkpoint: int
 ) -> Iterator[tuple[int, DocumentRows | LinkRows]]:
-    """The rows from `start`, as many together as one part takes, and how many these are."""
-    gathered, rows, size_bytes = source.gatherer(), 0, 0
+    """Yield the rows from `start`, those of one part at a time, with their number."""
+    collected, rows, size_bytes = source.collector(), 0, 0
     folder = source.folder(agent)
     for batch in read_rows_from(folder, source.layout, checkpoint, source.columns, start, source.repeating):
-        gathered.add(batch)
+        collected.add(batch)
         rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
-        if rows >= PART_ROWS or size_bytes >= _GATHERED_BYTES:
-            yield rows, gathered
-            gathered, rows, size_bytes = source.gatherer(), 0, 0
+        if rows >= PART_ROWS or size_bytes >= PART_BYTES:
+            yield rows, collected
+            collected, rows, size_bytes = source.collector(), 0, 0
     if rows:
-        yield rows, gathered
+        yield rows, collected
 
 
 def _add_part(
-    parts: GraphParts, agent: str, kind: RowKind, rows: int, checkpoint: int, gathered: DocumentRows | LinkRows
+    parts: GraphParts, agent: str, kind: RowKind, rows: int, checkpoint: int, collected: DocumentRows | LinkRows
 ) -> None:
-    parts.add(agent, kind, rows, checkpoint, gathered.part())
+    parts.add(agent, kind, rows, checkpoint, collected.part())
 
 
-def best_pages(root: Path, ranks: Ranks, count: int) -> list[Best]:
+def best_pages(root: Path, ranks: Ranks, count: int) -> list[RankedName]:
     best = ranks.best(count)
     names, columns = _named(root, ranks, best, "url"), ranks.of(best)
     rows = zip(best.tolist(), *(column.tolist() for column in columns), strict=True)
     return [
-        Best(names[number], rank, {"host_rank": host_rank, "links_in": links_in, "links_outside": outside})
+        RankedName(names[number], rank, {"host_rank": host_rank, "links_in": links_in, "links_outside": outside})
         for number, rank, host_rank, links_in, outside in rows
         if number in names
     ]
 
 
-def best_hosts(root: Path, ranks: Ranks, count: int) -> list[Best]:
+def best_hosts(root: Path, ranks: Ranks, count: int) -> list[RankedName]:
     best = ranks.best_hosts(count)
     names = _named(root, ranks, np.array([each.host_hash for each in best], np.uint64), "host")
-    return [Best(names[each.host_hash], each.rank, {"pages": each.pages}) for each in best if each.host_hash in names]
+    return [
+        RankedName(names[each.host_hash], each.rank, {"pages": each.pages}) for each in best if each.host_hash in names
+    ]
 
 
 def _named(root: Path, ranks: Ranks, wanted: U64, column: str) -> dict[int, str]:
-    """The texts of fingerprints, from the documents of which the ranks are made; ends when all are found."""
+    """Return the texts of fingerprints, found in the documents that the ranks were made from."""
     found: dict[int, str] = {}
     for agent, taken in ranks.agent_rows.items():
         folder = CrawlPaths(root, agent).documents

@@ -8,7 +8,7 @@ import pytest
 from fetching import SMALL, Serve, answer, ok, page_of, serving
 from servers import Visit
 from tarrafa.errors import InputError
-from tarrafa.fetch import Types
+from tarrafa.fetch import MediaTypes
 from tarrafa.records import Request
 
 
@@ -63,4 +63,4 @@ def test_types_are_those_of_the_configuration(serve: Serve) -> None:
 @pytest.mark.parametrize("text", ["", "html", "text/", "text/html;q=1", "text/html,", "*/html", "text/h tml"])
 def test_what_is_no_list_of_types_is_refused(text: str) -> None:
     with pytest.raises(InputError):
-        Types(text)
+        MediaTypes(text)

@@ -1,20 +1,43 @@
-"""What a host has sent so far, within its bounds."""
+"""Collect what a host sends, within bounds, and decide by its media type whether the body is wanted."""
 
 import re
 
-from tarrafa.fetch.wanted import Types
+from tarrafa.errors import InputError
 from tarrafa.records import Headers, header
+from tarrafa.texts import quoted
 
-# A value that goes on in the next line, as hosts wrote it long ago.
+_TOKEN = r"[a-z0-9!#$&^_.+-]+"  # noqa: S105 - what HTTP calls a token
+_TYPE = re.compile(rf"\*/\*|{_TOKEN}/(?:\*|{_TOKEN})")
+# A value that goes on in the next line, as old servers write it.
 _CONTINUED = re.compile(r"\r?\n[ \t]+")
 _END_OF_HEADER = (b"\r\n", b"\n")
 _ABORT = -1  # tells libcurl to stop; None tells it to go on
 
 
-class Answer:
-    """Filled by the transfer, line by line and piece by piece; read when the transfer has ended; used again after.
+class MediaTypes:
+    """Media types by name, `text/*` for all of a kind, `*/*` for all."""
 
-    `take_header` and `take_body` are libcurl's callbacks, so they do little: a header is read once, when it is whole.
+    __slots__ = ("_names",)
+
+    def __init__(self, text: str) -> None:
+        names = [name.strip().lower() for name in text.split(",")]
+        for name in names:
+            if not _TYPE.fullmatch(name):
+                raise InputError(f'{quoted(name)} is not a media type; write for example "text/html, text/*"')
+        self._names = frozenset(names)
+
+    def want(self, content_type: str) -> bool:
+        """Return True if a body with this Content-Type is wanted. A body without a type may be anything, so it is."""
+        media_type = content_type.partition(";")[0].strip().lower()
+        if not media_type or media_type in self._names:
+            return True
+        return "*/*" in self._names or f"{media_type.partition('/')[0]}/*" in self._names
+
+
+class ResponseBuffer:
+    """Filled by the transfer, read when it has ended, reused for the next one.
+
+    `take_header` and `take_body` are libcurl's callbacks. The header is parsed once, when it is complete.
     """
 
     __slots__ = (
@@ -35,14 +58,14 @@ class Answer:
         "status",
     )
 
-    def __init__(self, header_limit_bytes: int, body_limit_bytes: int, types: Types) -> None:
+    def __init__(self, header_limit_bytes: int, body_limit_bytes: int, types: MediaTypes) -> None:
         self._header_limit = header_limit_bytes
         self._body_limit = body_limit_bytes
         self._types = types
-        self.begin(any_type=False)
+        self.reset(any_type=False)
 
-    def begin(self, any_type: bool, body_limit_bytes: int | None = None) -> None:
-        """Forget the page before."""
+    def reset(self, any_type: bool, body_limit_bytes: int | None = None) -> None:
+        """Forget the last response."""
         self._any_type = any_type
         self._header_room = self._header_limit
         self._body_room = self._body_limit if body_limit_bytes is None else body_limit_bytes
@@ -55,24 +78,23 @@ class Answer:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the first byte has come."""
+        """Return True once the first byte has come."""
         return self._header_room != self._header_limit
 
     @property
     def body(self) -> bytes:
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return b"".join(self._pieces)
 
     def take_header(self, line: bytes) -> int | None:
         # Interim answers and trailers count too: a host must not send lines for ever.
-        size_bytes = len(line)
-        self._header_room -= size_bytes
+        self._header_room -= len(line)
         if self._header_room < 0:
             self.is_header_too_large = True
             return _ABORT
         if self.status:  # the header has ended, so this is a trailer
             return None
         self._lines.append(line)
-        return self._end_header() if size_bytes <= 2 and line in _END_OF_HEADER else None
+        return self._end_header() if line in _END_OF_HEADER else None
 
     def take_body(self, data: bytes) -> int | None:
         room = self._body_room
@@ -85,10 +107,8 @@ class Answer:
         return _ABORT
 
     def _end_header(self) -> int | None:
-        """An interim answer (1xx) is forgotten; of the final one it is decided whether its body is wanted."""
-        text = b"".join(self._lines).decode("latin-1")
-        if "\n " in text or "\n\t" in text:
-            text = _CONTINUED.sub(" ", text)
+        """Parse a complete header: skip an interim answer (1xx), stop at a final one whose body is not wanted."""
+        text = _CONTINUED.sub(" ", b"".join(self._lines).decode("latin-1"))
         first, *fields = text.split("\n")
         self._lines = []
         version, _, rest = first.rstrip().partition(" ")
@@ -109,6 +129,5 @@ class Answer:
 
 
 def _fields(lines: list[str]) -> Headers:
-    return tuple(
-        [(name.strip(), value.strip()) for line in lines for name, colon, value in [line.partition(":")] if colon]
-    )
+    parts = (line.partition(":") for line in lines)
+    return tuple((name.strip(), value.strip()) for name, colon, value in parts if colon)

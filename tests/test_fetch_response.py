@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.fetch.answer import Answer
-from tarrafa.fetch.wanted import Types
+from tarrafa.fetch.response import MediaTypes, ResponseBuffer
 
 
-def gathered(*lines: bytes) -> Answer:
-    made = Answer(header_limit_bytes=1_000, body_limit_bytes=10, types=Types("text/html"))
+def gathered(*lines: bytes) -> ResponseBuffer:
+    made = ResponseBuffer(header_limit_bytes=1_000, body_limit_bytes=10, types=MediaTypes("text/html"))
     for line in lines:
         made.take_header(line)
     return made
@@ -46,14 +45,14 @@ def test_used_again_it_knows_nothing_of_the_page_before() -> None:
     got = gathered(b"HTTP/1.1 200 OK\r\n", b"X: a\r\n", b"\r\n")
     got.take_body(b"0123456789")
     assert got.take_body(b"!") is not None
-    got.begin(any_type=False)
+    got.reset(any_type=False)
     assert not got.has_begun
     assert (got.status, got.headers, got.body, got.is_body_cut) == (0, (), b"", False)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30))
 def test_any_lines_stay_within_the_bound(lines: list[bytes]) -> None:
-    made = Answer(header_limit_bytes=200, body_limit_bytes=10, types=Types("text/html"))
+    made = ResponseBuffer(header_limit_bytes=200, body_limit_bytes=10, types=MediaTypes("text/html"))
     results = [made.take_header(line) for line in [b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n"]]
     too_large = 17 + sum(map(len, lines)) + 2 > 200
     assert made.is_header_too_large == too_large

@@ -1,8 +1,8 @@
-"""What others call the pages of an index, kept as the ranks say it.
+"""Find the documents whose anchor texts differ in new ranks.
 
-Ranks come in generations, and an index remembers the one whose anchors it has. With another, every page is looked at
-that was fetched: by its fingerprint alone, which is quick. Those that others call differently are read from the
-documents and written into the index again. Killed on the way, what was committed is not done again.
+Ranks come in generations, and an index remembers the generation of its anchor texts. For a new one, every fetched page
+is checked by fingerprint, without reading its row. Only pages whose anchor texts changed are read and indexed again.
+After a kill, what was committed is not done again.
 """
 
 import json
@@ -24,21 +24,21 @@ from tarrafa.urls import fingerprint
 I64 = NDArray[np.int64]
 
 
-class Last(NamedTuple):
-    """Of each page that was fetched when it was last visited: the number of that row, and the page's fingerprint."""
+class LastFetched(NamedTuple):
+    """Pages whose last visit fetched them: the number of that row, and the fingerprint of the URL."""
 
     rows: I64
     keys: U64
 
 
-def name_of(ranks: Ranks) -> str:
-    """Other ranks have another name, also when their folder was removed and they are counted from one again."""
+def ranks_id(ranks: Ranks) -> str:
+    """Identify ranks. Generations alone do not: they start again when the folder was removed."""
     made_of = json.dumps([ranks.agent_rows, ranks.settings, ranks.counts], sort_keys=True)
     return f"{ranks.generation}-{fingerprint(made_of):016x}"
 
 
-def last_rows(agent: CrawlPaths, checkpoint: int, rows_count: int) -> Last:
-    """Of the first `rows_count` rows of documents."""
+def last_fetched(agent: CrawlPaths, checkpoint: int, rows_count: int) -> LastFetched:
+    """Return the fetched pages among the first `rows_count` rows of documents."""
     keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
     for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
         keys.append(fingerprints_of(batch.column("url")))
@@ -47,7 +47,7 @@ def last_rows(agent: CrawlPaths, checkpoint: int, rows_count: int) -> Last:
     counting = np.flatnonzero(~is_left)[::-1]
     found, places = np.unique(every[counting], return_index=True)
     rows = counting[places]
-    return Last(rows[is_added[rows]], found[is_added[rows]])
+    return LastFetched(rows[is_added[rows]], found[is_added[rows]])
 
 
 def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -55,10 +55,10 @@ def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
     return found
 
 
-def rows_numbered(
+def read_rows_numbered(
     agent: CrawlPaths, checkpoint: int, rows: I64, batch_rows: int
 ) -> Iterator[tuple[pa.RecordBatch, I64]]:
-    """Rows of documents by their numbers, which are sorted; so many at a time, with their numbers."""
+    """Yield rows of documents by their sorted numbers, `batch_rows` at a time, with these numbers."""
     start = int(rows[0]) if len(rows) else 0
     for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
         first, end = np.searchsorted(rows, (start, start + batch.num_rows)).tolist()
