@@ -264,7 +264,7 @@ def test_page_is_read_back_in_every_form(web: ServedWeb, whole: Path) -> None:
 def test_page_that_is_not_there_says_why(web: ServedWeb, whole: Path) -> None:
     with Veuniq(CrawlFolder(whole).repository) as repository:
         refused = next(each.url for each in repository.urls() if each.status == 1_000)
-    for url, reason in ((refused, "robots.txt"), (web.url + "never-linked", "unknown here")):
+    for url, reason in ((refused, "robots.txt"), (web.url + "never-linked", "is unknown: no fetched page links to it")):
         done = run("page", url, "--dir", str(whole))
         assert done.returncode == 1
         assert reason in done.stderr

@@ -108,6 +108,8 @@ def _group(name: str, module: Any) -> typer.Typer:
 def main() -> NoReturn:
     # numpy's OpenBLAS starts a thread with its own buffers for each processor, and nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow's own allocator holds more memory than the system's for the small tables of a crawl.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     sys.exit(run(sys.argv[1:]))
 
 
