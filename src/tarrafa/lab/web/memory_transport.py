@@ -43,6 +43,7 @@ class MemoryTransport:
         timeout_seconds: float = 30.0,
         body_limit_bytes: int = 5_000_000,
         journal: Journal | None = None,
+        wants_page_bodies: bool = True,
     ) -> None:
         self._web = web
         self._port = f":{web.plan.port}"
@@ -54,6 +55,7 @@ class MemoryTransport:
         self._round_trip_seconds = round_trip_seconds
         self._timeout_seconds = timeout_seconds
         self._body_limit_bytes = body_limit_bytes
+        self._wants_page_bodies = wants_page_bodies
         self.journal = journal or Journal(web.robots)
 
     @property
@@ -115,7 +117,8 @@ class MemoryTransport:
         begun = at_seconds - self._opened
         blame = self.journal.begin(host, path, self._user_agent, begun)
         headers = {name.lower(): value for name, value in request.headers}
-        answer = self._web.answer(WebRequest(host, path, headers), int(begun * self._speed * 1000))
+        ask = WebRequest(host, path, headers, self._wants_page_bodies)
+        answer = self._web.answer(ask, int(begun * self._speed * 1000))
         visit = LoggedVisit(begun, host.origin, path, answer.status, CLIENT, self._user_agent, blame)
         seconds, outcome = self._receive(host, request, answer, at_seconds)
         return MemoryAnswer(seconds, outcome, host, visit, answer.retry_after_seconds)

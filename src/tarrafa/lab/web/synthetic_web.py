@@ -62,6 +62,7 @@ class WebRequest(NamedTuple):
     host: SyntheticHost
     path: str
     headers: Mapping[str, str] = NO_HEADERS
+    wants_page_body: bool = True  # False for a simulation that takes links from `followed_urls`
 
 
 class SyntheticWeb:
@@ -174,7 +175,7 @@ class SyntheticWeb:
             return WebAnswer(304, b"", "", tuple(headers.items()), page=page)
         if pages.entry(host, page).robots_header:
             headers["X-Robots-Tag"] = "noindex"
-        body = self.renderer.page(host, page, now_ms, ask.path)
+        body = self.renderer.page(host, page, now_ms, ask.path) if ask.wants_page_body else b""
         if host.gzip and _accepts_gzip(ask.headers.get("accept-encoding", "")):
             body = isal_zlib.compress(body, 1, GZIP_WINDOW)
             headers["Content-Encoding"], headers["Vary"] = "gzip", "Accept-Encoding"

@@ -1,0 +1,187 @@
+"""A crawl without a world: the agent's brain over a synthetic web, on virtual time, in one loop.
+
+The decisions are those of production: host table, workbench, frontier, visits, discovery. The rest is simulated: the
+transport answers from memory, a checkpoint hands its batch to a repository in memory, and time jumps from event to
+event. There is no socket, no file and no thread.
+
+Links come from `SyntheticWeb.followed_urls` instead of from parsed HTML, because rendering and parsing would take
+nearly all of the time. Sitemaps and redirects are read by `extract`.
+"""
+
+import heapq
+from itertools import count
+from typing import NamedTuple
+
+from tarrafa.agent.brain import Brain
+from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
+from tarrafa.agent.store import scheduled_urls
+from tarrafa.agent.unsaved import Totals, Unsaved
+from tarrafa.agent.url_batches import batch_of
+from tarrafa.clock import Instant
+from tarrafa.extract import Extract, PageFormat, PageLinks, extract
+from tarrafa.keep import Place
+from tarrafa.lab.web import MemoryTransport, SyntheticWeb
+from tarrafa.records import Failure, Page
+from tarrafa.verify import Repository
+
+_EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
+_CHECKPOINT_VISITS = 5_000
+_NO_PLACE = Place(NO_FILE, 0)
+
+
+class _Event(NamedTuple):
+    """An instruction that was carried out, and what came of it."""
+
+    when: float
+    order: int
+    instruction: Fetch | Resolve
+    result: Page | Failure | tuple[str, ...]
+
+
+class SimulatedCrawl:
+    def __init__(
+        self,
+        web: SyntheticWeb,
+        transport: MemoryTransport,
+        brain: Brain,
+        storage: MemoryHostStorage,
+        repository: Repository,
+    ) -> None:
+        self._web = web
+        self._transport = transport
+        self._brain = brain
+        self._storage = storage
+        self._repository = repository
+        self._now = 0.0
+        self._unsaved = Unsaved()
+        self._batch_number = 0
+        # Fetches and look-ups under way, a heap by when they end. Filled by _carry_out, emptied by _receive.
+        self._events: list[_Event] = []
+        self._order = count()
+        self.pages: list[str] = []  # URLs of the pages that were fetched, in order
+        self.totals = Totals()
+
+    @property
+    def seconds(self) -> float:
+        """The virtual time that has passed."""
+        return self._now
+
+    def run(self, *seeds: str) -> None:
+        """Crawl until nothing is left to visit, except for hosts that are suspended."""
+        for url in seeds:
+            self._brain.discovery.offer(self._unsaved, url, 0)
+        self._checkpoint()
+        while True:
+            is_short = self._brain.visits.step(self._at, 2**31)
+            self._carry_out()
+            if self._is_checkpoint_due(is_short):
+                self._checkpoint()
+            elif not self._advance(is_short) and not self._search_blocks():
+                return
+
+    @property
+    def _at(self) -> Instant:
+        return Instant(self._now, _EPOCH_SECONDS + self._now)
+
+    def _is_checkpoint_due(self, is_short: bool) -> bool:
+        """Return True if much is unsaved, or if only a cycle can bring more URLs."""
+        is_waiting = is_short and not len(self._brain.frontier.urls) and not self._events
+        return len(self._unsaved.ended) >= _CHECKPOINT_VISITS or (is_waiting and bool(self._unsaved))
+
+    def _advance(self, is_short: bool) -> bool:
+        """Move to the next event; return False if there is none, now or later."""
+        wake_at = self._brain.visits.wake_at(self._at) if is_short else None
+        if self._brain.visits.is_exhausted(self._at) and not self._events:
+            return False
+        times = [when for when in (wake_at, self._events[0].when if self._events else None) if when is not None]
+        if not times:
+            return False
+        self._now = max(self._now, min(times))
+        while self._events and self._events[0].when <= self._now:
+            self._receive(heapq.heappop(self._events))
+        return True
+
+    def _search_blocks(self) -> bool:
+        """Save and verify what is left; return True if any block has something new to visit."""
+        has_new = self._checkpoint()
+        while self._repository.counts().waiting:
+            has_new |= self._checkpoint()
+        return self._schedule(self._repository.blocks()) or has_new
+
+    def _carry_out(self) -> None:
+        frontier = self._brain.frontier
+        instructions, frontier.instructions = frontier.instructions, []
+        for instruction in instructions:
+            match instruction:
+                case Fetch():
+                    seconds, got = self._transport.answer(instruction.request, self._now)
+                    self._push(seconds, instruction, got)
+                case Resolve():
+                    self._push(0.0, instruction, self._transport.look_up(instruction.name))
+                case EndUrl(url, failure):
+                    self._end(url, status_of(failure))
+                case CountRefused(reason, urls_count):
+                    self._unsaved.counts[f"refusal {reason}"] += urls_count
+                case OfferSitemaps(host, urls):
+                    for url in urls:
+                        self._brain.discovery.offer(self._unsaved, url, 0, f"{host}/", is_sitemap=True)
+
+    def _push(self, seconds: float, instruction: Fetch | Resolve, result: Page | Failure | tuple[str, ...]) -> None:
+        heapq.heappush(self._events, _Event(self._now + seconds, next(self._order), instruction, result))
+
+    def _receive(self, event: _Event) -> None:
+        instruction, result, visits = event.instruction, event.result, self._brain.visits
+        if isinstance(instruction, Resolve):
+            assert not isinstance(result, Page)
+            visits.resolved(instruction.host, result, self._at)
+            return
+        assert isinstance(result, Page | Failure)
+        if instruction.purpose is Purpose.ROBOTS:
+            visits.robots_fetched(instruction.visit, result, self._at)
+        elif isinstance(result, Failure):
+            visits.page_failed(instruction.visit, result, self._at)
+        elif visits.page_fetched(instruction.visit, result, self._at):
+            self._ingest(result, instruction.depth + 1)
+        self._carry_out()
+
+    def _ingest(self, page: Page, depth: int) -> None:
+        """Take in a page as the agent does, without its text."""
+        self._end(page.url, page.status)
+        self._unsaved.counts["pages"] += 1
+        if page.status == 200:
+            self.pages.append(page.url)
+        found = self._extract(page)
+        self._brain.discovery.follow_links(self._unsaved, found, depth)
+        self._brain.discovery.follow_listed(self._unsaved, found, depth)
+        self._brain.visits.page_kept(page)
+
+    def _extract(self, page: Page) -> Extract:
+        if page.status != 200 or page.media_type != "text/html":
+            return extract(page, page.body)
+        targets = tuple(self._web.followed_urls(page.url))
+        links = PageLinks(targets, ("",) * len(targets), ("",) * len(targets), ())
+        return Extract(page.url, PageFormat.HTML, links=links)
+
+    def _end(self, url: str, status: int) -> None:
+        self._unsaved.end(url, _EPOCH_SECONDS + self._now, status, _NO_PLACE)
+        self._unsaved.counts[f"outcome {outcome_of(status)}"] += 1
+
+    def _checkpoint(self) -> bool:
+        """Save everything in memory, and run a cycle; return True if that schedules anything new."""
+        unsaved, self._unsaved = self._unsaved, Unsaved()
+        changes, files = self._brain.hosts.take_changes()
+        self._storage.commit(changes)
+        self._brain.hosts.saved(files)
+        self.totals = self.totals.plus(unsaved.counts, changes.counts)
+        self._batch_number += 1
+        self._repository.cycle(batch_of(self._batch_number, unsaved))
+        self._brain.frontier.urls.finish([each[0] for each in unsaved.ended])
+        return self._schedule(self._repository.blocks_verified())
+
+    def _schedule(self, blocks: list[int]) -> bool:
+        scheduled = scheduled_urls(self._repository, self._repository.counts(), blocks)
+        has_new = [self._brain.frontier.scheduled(each, self._at) for each in scheduled]
+        self._carry_out()
+        return any(has_new)
