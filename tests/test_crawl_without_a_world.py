@@ -21,9 +21,7 @@ AGENT = "Tarrafa/1 (+https://crawler.example)"
 def crawled(web: SyntheticWeb, blocks: int = 1, limits: CrawlLimits | None = None) -> tuple[SimulatedCrawl, Journal]:
     """Crawl a web to its end, as politely as a stranger."""
     journal = Journal(web.robots, DELAY_SECONDS)
-    transport = MemoryTransport(
-        web, VirtualClock(), user_agent=AGENT, journal=journal, wants_page_bodies=False, body_limit_bytes=100_000
-    )
+    transport = MemoryTransport(web, VirtualClock(), user_agent=AGENT, journal=journal, wants_page_bodies=False)
     storage = MemoryHostStorage()
     limits = limits or CrawlLimits(has_contact=True)
     policies = Policies(Scope(lambda _: True, UrlBounds(depth=60)), Level(), limits, "tarrafa")

@@ -59,13 +59,20 @@ class Visits:
     def step(self, at: Instant, room: int) -> bool:
         """Begin what may begin, at most `room` visits; return True if there were fewer than could have begun."""
         self._frontier.tick(at)
-        now = at.monotonic
-        while self.resolving < self._in_flight_limit and (host := self._workbench.next_unresolved(now)) is not None:
+        is_short = self._begin_visits(at, min(room, self._in_flight_limit - self.in_flight))
+        # After the visits, because a host whose address has expired is found when its turn comes.
+        self._begin_lookups(at)
+        return is_short
+
+    def _begin_lookups(self, at: Instant) -> None:
+        limit, next_unresolved = self._in_flight_limit, self._workbench.next_unresolved
+        while self.resolving < limit and (host := next_unresolved(at.monotonic)) is not None:
             self.resolving += 1
             self._frontier.instructions.append(Resolve(host, host_name(host)))
-        room = min(room, self._in_flight_limit - self.in_flight)
+
+    def _begin_visits(self, at: Instant, room: int) -> bool:
         while room > 0:
-            visit = self._workbench.next(now)
+            visit = self._workbench.next(at.monotonic)
             if visit is None:
                 return True
             fetch = self._begin(visit, at)

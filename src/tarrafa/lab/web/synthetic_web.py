@@ -56,6 +56,9 @@ class WebAnswer(NamedTuple):
     retry_after_seconds: int = 0
 
 
+_URLS_LIMIT = 1 << 18
+
+
 class WebRequest(NamedTuple):
     """A request to a host; header names in lower case."""
 
@@ -70,6 +73,8 @@ class SyntheticWeb:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        # A cache of URLs. Filled by _url, cleared when full.
+        self._urls: dict[Place, str] = {}
         self.hosts = SyntheticHosts(plan)
         self.pages = SyntheticPages(self.hosts)
         self.outlines = Outlines(self.pages)
@@ -162,9 +167,16 @@ class SyntheticWeb:
         return urls + [f"http://{name}:{self.plan.port}/" for name in outline.dead]
 
     def _url(self, place: Place) -> str:
-        number, what = place
-        host = self.hosts.host(number)
-        return host.origin + (what if isinstance(what, str) else self.pages.entry(host, what).path)
+        url = self._urls.get(place)
+        if url is None:
+            number, what = place
+            host = self.hosts.host(number)
+            if len(self._urls) >= _URLS_LIMIT:
+                self._urls.clear()
+            url = self._urls[place] = host.origin + (
+                what if isinstance(what, str) else self.pages.entry(host, what).path
+            )
+        return url
 
     def _page(self, ask: WebRequest, page: int, now_ms: int) -> WebAnswer:
         host, pages = ask.host, self.pages
