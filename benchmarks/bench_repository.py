@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.lab.engines import open_repository, parse_engines
-from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
 from tarrafa.verify import Batch, UniquenessEngine
@@ -67,7 +67,7 @@ class Contestant:
             "read_bytes": sum(cost.read_bytes for cost in self.costs) // count,
             "written_bytes": sum(cost.written_bytes for cost in self.costs) // count,
             "peak_rss_bytes": self.peak_bytes,
-            "bytes_per_url": round(disk_bytes(self.folder) / known, 1),
+            "bytes_per_url": round(allocated_bytes(self.folder) / known, 1),
             "cpu_seconds_mean": round(statistics.fmean(cost.cpu_seconds for cost in self.costs), 3),
             "wall_seconds_mean": round(statistics.fmean(cost.wall_seconds for cost in self.costs), 3),
             "cycles": count,

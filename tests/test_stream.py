@@ -1,4 +1,4 @@
-"""The made-up crawl that engines are measured with."""
+"""The simulated crawl that engines are measured with."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def batches(count: int, seed: int = 1, shape: StreamShape = SMALL) -> list[Batch
 
 
 def listed(batch: Batch) -> Batch:
-    """With its URLs as Python has them."""
+    """Return the batch with its URLs as Python strings."""
     collected, extracted = batch.collected, batch.extracted
     return Batch(
         batch.number,
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_batches_and_another_seed_others() -> None:
 
 
 def test_the_stream_is_the_one_that_was_stored() -> None:
-    """What was measured on one machine can be measured again on another: the texts are those of this day."""
+    """A measurement can be repeated on another machine: the URLs are the same."""
     batch = batches(30)[-1]
     keys = keys_of([*batch.collected.urls, *batch.extracted.urls], 0).fingerprints
     assert int(np.bitwise_xor.reduce(keys)) == GOLDEN

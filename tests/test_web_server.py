@@ -1,4 +1,4 @@
-"""The door of real sockets: HTTP/1.1 as it should be."""
+"""The server and valid HTTP/1.1."""
 
 import asyncio
 import re

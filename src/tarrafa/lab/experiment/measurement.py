@@ -69,7 +69,7 @@ def _forget_peak() -> None:
     (_PROCESS / "clear_refs").write_text("5")
 
 
-def disk_bytes(folder: Path) -> int:
+def allocated_bytes(folder: Path) -> int:
     """Return the disk space of a folder's files; a sparse file takes less than its length."""
     total = 0
     for path, _, names in os.walk(folder):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured
+from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measured
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Quota, RepositoryBounds, Veuniq
 
@@ -85,7 +85,7 @@ def _effect(point: ParameterPoint, known: int, folder: Path) -> ParameterEffect:
         float(np.median([cost.cpu_seconds for cost in costs])) * scale,
         float(np.median([cost.wall_seconds for cost in costs])) * scale,
         int(np.mean([cost.read_bytes + cost.written_bytes for cost in costs]) * scale),
-        disk_bytes(folder) / max(1, counts.known),
+        allocated_bytes(folder) / max(1, counts.known),
     )
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.lab.engines import open_repository
-from tarrafa.lab.experiment.measurement import disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.measurement import allocated_bytes, measured, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Batch, Collected, Extracted, UniquenessEngine
 from tarrafa.verify.keys import texts_of
@@ -138,7 +138,7 @@ class _EngineRun:
         return self._noted(batch.number, round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
 
     def _noted(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> GrowthRow:
-        known, disk = self._repository.counts().known, disk_bytes(self._folder / self._name)
+        known, disk = self._repository.counts().known, allocated_bytes(self._folder / self._name)
         row = GrowthRow(self._name, cycle, known, cpu_seconds, wall_seconds, disk, rss_bytes())
         _append(self._folder / GROWTH, row)
         self.last = cycle
@@ -178,7 +178,7 @@ def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[st
 def _check_disk(folder: Path, names: list[str], known: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     per_url = sum(DISK_BYTES_PER_URL.get(name, DISK_BYTES_PER_URL_OTHERS) for name in names)
-    needed = known * per_url - disk_bytes(folder)
+    needed = known * per_url - allocated_bytes(folder)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(f"this may take {needed / 1e9:.0f} GB more in {folder}, where {free / 1e9:.0f} GB are free")
