@@ -174,6 +174,20 @@ def test_every_place_named_in_the_architecture_exists() -> None:
     assert [place for place in places if not (ROOT / place).exists()] == []
 
 
+def test_every_module_of_the_agent_is_in_the_architecture() -> None:
+    text = section((ROOT / "ARCHITECTURE.md").read_text(), "`src/tarrafa/agent/`: how do the rooms make a crawl?")
+    rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    named_modules = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named_modules == {path.stem for path in (SOURCE / "agent").glob("*.py")} - {"__init__"}
+
+
+def test_every_step_of_the_journey_names_a_module_that_exists() -> None:
+    text = section((ROOT / "ARCHITECTURE.md").read_text(), "The journey of a URL")
+    steps = re.findall(r"`agent/(\w+)`", text)
+    assert steps
+    assert [step for step in steps if not (SOURCE / "agent" / f"{step}.py").is_file()] == []
+
+
 @pytest.mark.parametrize(
     "part", sorted(path for path in SOURCE.iterdir() if path.suffix == ".py" or path in ROOMS), ids=named
 )
