@@ -92,7 +92,7 @@ class Transport(Protocol):
 
     @property
     def request_headers(self) -> Headers:
-        """Headers that every request carries."""
+        """Return the headers that every request carries."""
         ...
 
     async def fetch(self, request: Request) -> Page | Failure:

@@ -18,7 +18,7 @@ from tarrafa.extract.records import ExtractOptions, LinkKind
 
 def collapse(text: str) -> str:
     """Return the text with every run of white space as one space, and none around it."""
-    # Most texts need no change, and are told sooner than split.
+    # Most texts need no change, and to check that costs less than to split and join.
     return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())
 
 

@@ -57,7 +57,7 @@ class Rules(NamedTuple):
         if not self.heads:
             return True
         path = spelt_path(url)
-        # Most paths match no head, and one call tells.
+        # Most paths match no pattern, which one call finds out.
         if not path.startswith(self.heads) or path == "/robots.txt":
             return True
         for place, head in enumerate(self.heads):
