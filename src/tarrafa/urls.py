@@ -194,6 +194,7 @@ _PLAIN = re.compile(
     re.VERBOSE,
 )
 _ABSOLUTE = 2  # the group of http: and https:
+_PADDING = bytes(32)
 _FOREIGN = ("javascript:", "mailto:", "tel:", "data:")
 
 
@@ -290,9 +291,15 @@ def _cut(url: str) -> tuple[str, str]:
 
 def host_hash(host: str, seed: int = 0) -> int:
     """Return 64 bits of a host. The secret `seed` of a crawl prevents hosts crafted to share one block."""
-    return xxhash.xxh64_intdigest(host.encode(), seed)
+    return _hash(host, seed)
 
 
 def fingerprint(url: str, seed: int = 0) -> int:
-    """Return 64 bits of a URL."""
-    return xxhash.xxh64_intdigest(url.encode(), seed)
+    """Return 64 bits of a URL, or of any text; `hashes` does so for a column."""
+    return _hash(url, seed)
+
+
+def _hash(text: str, seed: int) -> int:
+    """Return XXH64 of a text that is padded with 1 to 32 zero bytes to a multiple of 32."""
+    data = text.encode()
+    return xxhash.xxh64_intdigest(data + _PADDING[len(data) % len(_PADDING) :], seed)
