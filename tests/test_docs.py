@@ -168,6 +168,14 @@ def test_every_page_is_linked_from_an_index() -> None:
     assert [named(page) for page in pages if f"{page.name})" not in index] == []
 
 
+def test_decisions_are_numbered_and_listed_in_order() -> None:
+    files = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
+    assert [int(name[:4]) for name in files] == list(range(1, len(files) + 1))
+    assert re.findall(r"\((0\S+\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == files
+    titles = [(DOCS / "decisions" / name).read_text().splitlines()[0] for name in files]
+    assert [title.split(".")[0] for title in titles] == [f"# {int(name[:4])}" for name in files]
+
+
 def test_every_place_named_in_the_architecture_exists() -> None:
     places = re.findall(r"`(src/[^`]*)`", (ROOT / "ARCHITECTURE.md").read_text())
     assert places
