@@ -257,12 +257,12 @@ def test_crawl_over_sockets_collects_the_same_and_is_not_to_blame() -> None:
             assert report["malformed"] == report["robots_violations"] == report["too_early"] == 0
             assert report["requests"] == fetch.count == len(report["entries"])
             memory = SyntheticWeb(replace(PLAIN, port=server.web.plan.port))
-            assert_doors_agree(memory, crawl.pages())
+            assert_transports_agree(memory, crawl.pages())
 
     asyncio.run(story())
 
 
-def assert_doors_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
+def assert_transports_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
     for url, page in pages.items():
         host = web.hosts.find(host_of(url).removeprefix("http://"))
         assert host

@@ -79,13 +79,13 @@ async def compare(plan: Plan, resolver_of_names: bool) -> list[object]:
         return found
 
 
-def test_both_doors_of_a_hostile_web_bring_the_same() -> None:
+def test_both_transports_of_a_hostile_web_return_the_same() -> None:
     found = asyncio.run(compare(Plan(hosts=16, pages=120, rng_seed=41, faults=FAULTS), resolver_of_names=False))
     assert FailureKind.RESET in found
     assert {answer[0] for answer in found if isinstance(answer, tuple)} >= {200, 301, 302, 403, 404, 410, 429, 500}
 
 
-def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
+def test_both_transports_of_a_web_with_names_return_the_same() -> None:
     found = asyncio.run(compare(Plan(hosts=6, pages=30, rng_seed=42, names=True), resolver_of_names=True))
     assert all(isinstance(answer, tuple) for answer in found)
 
@@ -99,7 +99,7 @@ def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
         ("www.tz--nobody7.org:{port}", FailureKind.NAME),
     ],
 )
-def test_both_doors_fail_alike_where_nobody_answers(authority: str, kind: FailureKind) -> None:
+def test_both_transports_fail_alike_if_no_host_answers(authority: str, kind: FailureKind) -> None:
     async def story() -> list[Page | Failure]:
         async with open_server(Plan(hosts=2, pages=4, port=0, faults=frozenset({Fault.HANG}))) as server:
             web = SyntheticWeb(server.web.plan)
