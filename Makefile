@@ -1,5 +1,5 @@
 # Everything a newcomer needs: `make demo` shows the main job, `make test` proves it.
-# Needs Python 3.11+ and make; everything else goes into .venv beside this file.
+# Needs Python 3.11+ and make; everything else is installed into .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,12 +11,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: help install demo test check bench format clean
 
 help:
-	@echo "make install   put the package and what tests need into $(VENV)"
-	@echo "make demo      serve a made-up web, crawl all of it, compare with the truth"
-	@echo "make test      make check, then every test"
-	@echo "make check     ruff, ruff format, mypy --strict, import-linter"
-	@echo "make bench     every benchmark at its default size, beside its peers"
-	@echo "make format    let ruff rewrite the code"
+	@echo "make install   install the package and the test tools into $(VENV)"
+	@echo "make demo      crawl a synthetic web, compare the result with the truth, search it"
+	@echo "make test      run make check, then all tests"
+	@echo "make check     run ruff, ruff format, mypy --strict and import-linter"
+	@echo "make bench     run every benchmark at its default size, compared with other tools"
+	@echo "make format    fix and format the code with ruff"
 
 install: $(STAMP)
 
@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (the first time takes about a minute)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --constraint constraints.txt --editable '.[test]'
-	@# As pip has done with the others: where Python may not write it by itself, each command would compile it all anew.
+	@# pip compiles only the dependencies. In a read-only checkout every command would compile the package again.
 	$(BIN)/python -m compileall -q src
 	@touch $@
 

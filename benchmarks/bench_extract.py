@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urljoin
 
+import peers
 from tarrafa.extract import extract
 from tarrafa.lab.web import Plan, SyntheticWeb, WebRequest
 from tarrafa.records import Page
@@ -105,32 +106,17 @@ def cpu_seconds(read: Read, web: list[Page]) -> float:
 
 def measure(count: int, repeat: int) -> dict[str, Any]:
     web = pages(count)
-    ours = us_per_page(tarrafa_read, web, repeat)
-    report: dict[str, Any] = {
+    return {
         "pages": len(web),
         "bytes_per_page": round(sum(len(page.body) for page in web) / len(web)),
         "links_per_page": round(sum(len(extract(page, page.body).links) for page in web) / len(web), 1),
-        "tarrafa": {"us_per_page": round(ours, 1)},
+        **peers.compare("page", tarrafa_read, PEERS, lambda read: us_per_page(read, web, repeat)),
     }
-    for name, (module, adapt) in PEERS.items():
-        try:
-            theirs = us_per_page(adapt(importlib.import_module(module)), web, repeat)
-        except ImportError:
-            report[name] = "missing"
-            continue
-        report[name] = {"us_per_page": round(theirs, 1)}
-        report[f"ratio_{name}"] = round(theirs / ours, 2)
-    return report
 
 
 def show(report: dict[str, Any]) -> None:
     print("{pages} pages of {bytes_per_page:,} bytes with {links_per_page} links".format(**report))
-    for name in ("tarrafa", *PEERS):
-        if report[name] == "missing":
-            print(f"{name:15} missing: pip install {name}")
-            continue
-        ratio = report.get(f"ratio_{name}")
-        print(f"{name:15} {report[name]['us_per_page']:9.1f} µs a page" + (f"  {ratio:.1f}x tarrafa" if ratio else ""))
+    peers.show("page", report, PEERS)
 
 
 def main() -> None:

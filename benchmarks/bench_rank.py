@@ -24,7 +24,7 @@ from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, read_batches
 from tarrafa.keep.segment_writer import write_parquet
-from tarrafa.lab.experiment.measurement import measured, rss_bytes
+from tarrafa.lab.experiment.measurement import measure_cost, rss_bytes
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import RankCounts
 
@@ -171,7 +171,7 @@ def measure(root: Path, links: int) -> dict[str, Any]:
 
 def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
     before_bytes = rss_bytes()
-    cost = measured(lambda: update_ranks(folder, lambda *_: None))
+    cost = measure_cost(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)
     found = {
         "links": sum(taken.links for taken in ranks.agent_rows.values()),

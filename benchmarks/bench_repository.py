@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.lab.engines import open_repository, parse_engines
-from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measure_cost, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
 from tarrafa.verify import Batch, UniquenessEngine
@@ -51,7 +51,7 @@ class Contestant:
 
     def run(self, batch: Batch, others_bytes: int, counted: bool) -> None:
         before_bytes = rss_bytes()
-        cost = measured(lambda: cycle_and_wait(self.repository, batch))
+        cost = measure_cost(lambda: cycle_and_wait(self.repository, batch))
         self.peak_bytes = max(self.peak_bytes, before_bytes + cost.peak_bytes - others_bytes)
         self.held_bytes = max(0, self.held_bytes + cost.held_bytes)
         if counted:
@@ -67,7 +67,7 @@ class Contestant:
             "read_bytes": sum(cost.read_bytes for cost in self.costs) // count,
             "written_bytes": sum(cost.written_bytes for cost in self.costs) // count,
             "peak_rss_bytes": self.peak_bytes,
-            "bytes_per_url": round(disk_bytes(self.folder) / known, 1),
+            "bytes_per_url": round(allocated_bytes(self.folder) / known, 1),
             "cpu_seconds_mean": round(statistics.fmean(cost.cpu_seconds for cost in self.costs), 3),
             "wall_seconds_mean": round(statistics.fmean(cost.wall_seconds for cost in self.costs), 3),
             "cycles": count,

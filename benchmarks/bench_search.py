@@ -36,7 +36,7 @@ import numpy as np
 
 import search_mariadb
 from search_collection import Collection, Question, make_collection, questions
-from tarrafa.lab.experiment.measurement import disk_bytes
+from tarrafa.lab.experiment.measurement import allocated_bytes
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search, SearchRequest
 
@@ -92,7 +92,7 @@ def tarrafa(root: Path, asked: Sequence[Question]) -> dict[str, Any]:
     rows = json.loads(done.stdout)["rows"]
     search = Search.open(root)
     return {
-        **rates(rows, seconds, cpu, sum(disk_bytes(path) for path in root.glob("agents/*/index"))),
+        **rates(rows, seconds, cpu, sum(allocated_bytes(path) for path in root.glob("agents/*/index"))),
         **timed(asked, lambda each: search.search(SearchRequest(each.ours, page=each.page))),
     }
 

@@ -5,13 +5,13 @@ query, yarl keeps the fragment, and neither follows the URL standard throughout.
 """
 
 import argparse
-import importlib
 import json
 import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import peers
 from tarrafa.urls import BaseUrl
 
 Page = tuple[str, list[str]]
@@ -121,26 +121,11 @@ def cpu_seconds(links: Links, web: list[Page]) -> float:
 
 def measure(repeat: int) -> dict[str, Any]:
     web = pages()
-    ours = us_per_link(tarrafa_links, web, repeat)
-    report: dict[str, Any] = {"tarrafa": {"us_per_link": round(ours, 3)}}
-    for name, (module, adapt) in PEERS.items():
-        try:
-            theirs = us_per_link(adapt(importlib.import_module(module)), web, repeat)
-        except ImportError:
-            report[name] = "missing"
-            continue
-        report[name] = {"us_per_link": round(theirs, 3)}
-        report[f"ratio_{name}"] = round(theirs / ours, 2)
-    return report
+    return peers.compare("link", tarrafa_links, PEERS, lambda links: us_per_link(links, web, repeat))
 
 
 def show(report: dict[str, Any]) -> None:
-    for name in ("tarrafa", *PEERS):
-        if report[name] == "missing":
-            print(f"{name:10} missing: pip install {name}")
-            continue
-        ratio = report.get(f"ratio_{name}")
-        print(f"{name:10} {report[name]['us_per_link']:8.2f} µs a link" + (f"  {ratio:.1f}x tarrafa" if ratio else ""))
+    peers.show("link", report, PEERS)
 
 
 def main() -> None:

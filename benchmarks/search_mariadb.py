@@ -129,7 +129,7 @@ def _prepared(common: list[str]) -> list[str]:
     else:
         raise MissingError("no mariadbd or mysqld on PATH or in /usr/sbin: install mariadb-server")
     if made.returncode:
-        raise MissingError(f"the server's tables cannot be made: {_last_line(made.stdout)}")
+        raise MissingError(f"cannot create the server's tables: {_last_line(made.stdout)}")
     return [mariadb or mysql or ""]
 
 
@@ -149,7 +149,7 @@ def _connected(folder: Path, process: "subprocess.Popen[bytes]") -> Any:
             return pymysql.connect(unix_socket=str(folder / "socket"), user="root", autocommit=True)
         except pymysql.err.OperationalError:
             time.sleep(POLL_SECONDS)
-    raise MissingError(f"the server does not begin: {_last_line((folder / 'log').read_text(errors='replace'))}")
+    raise MissingError(f"the server does not start: {_last_line((folder / 'log').read_text(errors='replace'))}")
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -162,4 +162,4 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it says nothing"])[-1]
+    return (text.strip().splitlines() or ["no output"])[-1]

@@ -1,4 +1,4 @@
-"""A process that forks children which index a crawl and die: see `mortal`."""
+"""A process that forks children which index a crawl and are killed: see `mortal`."""
 
 from pathlib import Path
 from threading import Event
@@ -7,7 +7,7 @@ from mortal import fork_children
 from tarrafa.collection import indexer
 from tarrafa.collection.indexer import Indexer
 
-# So that there are many commits in a short life.
+# Small batches give many commits in a short time.
 indexer.COMMIT_ROWS = 30
 indexer.BATCH_ROWS = 10
 

@@ -1,4 +1,4 @@
-"""What the tests of search share: rows of documents, and indexes made of them."""
+"""Helpers for tests of search: rows of documents, and indexes of them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ BEGAN = 1_700_000_000.0
 
 
 def row(path: str, text: str = "", title: str = "", **more: Any) -> DocumentRow:
-    """A page of example.org that was fetched, unless more is said."""
+    """Return a row of a fetched page of example.org; `more` changes its values."""
     url = path if "//" in path else f"http://example.org/{path}"
     usual: dict[str, Any] = {"fetched_at": BEGAN, "outcome": "fetched", "status": 200, "media_type": "text/html"}
     return DocumentRow(**{**usual, "url": url, "text": text, "title": title, "language": "en", **more})
@@ -46,5 +46,5 @@ def searched(root: Path, *rows: DocumentRow) -> Search:
 
 
 def urls(search: Search, text: str, **more: Any) -> list[str]:
-    """The ends of the URLs that answer, best first."""
+    """Return the URLs of the results, best first, without http://example.org/."""
     return [hit.url.removeprefix("http://example.org/") for hit in search.search(SearchRequest(text, **more)).hits]

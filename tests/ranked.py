@@ -1,4 +1,4 @@
-"""What the tests of ranks share: crawls that are written by hand, and what their ranks say."""
+"""Helpers for tests of ranks: small crawls, and lookups in their ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ def link(target: str, text: str = "", rel: str = "", kind: str = "a") -> Link:
 
 @dataclass
 class Crawl:
-    """An agent's documents and links, one checkpoint after the other."""
+    """The documents and links of one agent, checkpoint by checkpoint."""
 
     root: Path
     checkpoint: int = 0

@@ -14,7 +14,9 @@ import typer
 
 from servers import Server, Visit
 from tarrafa import __version__, wiring
+from tarrafa.agent import Ending, Progress
 from tarrafa.cli.app import COMMANDS, EXAMPLES, GROUPS, app, run
+from tarrafa.cli.progress_view import summary
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
 
@@ -341,3 +343,39 @@ def test_no_example_of_the_help_is_taken_for_markup(name: str) -> None:
     lines = import_module(f"tarrafa.cli.{name}").EXAMPLES if name else EXAMPLES
     assert lines
     assert not [line for line in lines if "[" in "".join(line)]
+
+
+# The summary of a crawl.
+
+
+@pytest.mark.parametrize(
+    ("progress", "directory", "last_line"),
+    [
+        (
+            Progress(Ending.DONE, disk_bytes=2_060_000, host_statuses={"suspended": {"busy": 2, "timeout": 1}}),
+            Path("crawl"),
+            "Done: no more URLs can be fetched now. "
+            "3 hosts suspended; run the same command later to continue with them. Data is in crawl/ (2.06 MB).",
+        ),
+        (
+            Progress(Ending.PAGES, disk_bytes=1_000, host_statuses={"suspended": {"busy": 1}}),
+            Path("crawl"),
+            "Stopped: reached the limit of --pages. Run again with a higher --pages to continue. "
+            "Data is in crawl/ (1.00 kB).",
+        ),
+        (
+            Progress(Ending.DONE, disk_bytes=1_000),
+            None,
+            "Done: no more URLs can be fetched now. Data (1.00 kB) was not kept; give --dir to keep it.",
+        ),
+    ],
+)
+def test_summary_says_what_happened_what_it_means_and_what_to_do(
+    progress: Progress, directory: Path | None, last_line: str
+) -> None:
+    assert summary(progress, directory).splitlines()[-1] == last_line
+
+
+@pytest.mark.parametrize("ending", Ending)
+def test_every_ending_has_a_sentence(ending: Ending) -> None:
+    assert summary(Progress(ending), Path("crawl")).splitlines()[-1].endswith("Data is in crawl/ (0 B).")

@@ -1,4 +1,4 @@
-"""How the tool scores results, and that a small collection goes all the way through."""
+"""How the tool scores results, and one small collection from crawl to score."""
 
 import json
 import sys

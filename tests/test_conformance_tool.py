@@ -1,4 +1,4 @@
-"""The tool that runs the test data of others, on a folder of a few cases of our own."""
+"""The conformance tool on a folder with a few cases."""
 
 import json
 import subprocess

@@ -15,7 +15,7 @@ from tarrafa.lab.experiment.cost_model import (
     drum_disk_bytes,
     drum_overhead,
     drum_written_bytes,
-    printed,
+    format_overhead,
     table,
     veuniq_overhead,
 )
@@ -29,8 +29,8 @@ def named(cell: ModelCosts) -> str:
 
 @pytest.mark.parametrize("cell", table(), ids=named)
 def test_table_2_comes_out_to_its_printed_digits(cell: ModelCosts) -> None:
-    assert printed(cell.drum) == cell.printed_drum
-    assert printed(cell.veuniq) == cell.printed_veuniq
+    assert format_overhead(cell.drum) == cell.printed_drum
+    assert format_overhead(cell.veuniq) == cell.printed_veuniq
 
 
 def test_table_2_has_forty_cells() -> None:

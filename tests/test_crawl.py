@@ -291,4 +291,4 @@ def test_crawl_writes_its_configuration_and_seeds(web: ServedWeb, whole: Path) -
     assert folder.seeds.read_text() == f"{web.url}\n"
     assert 'scope = "any"' in folder.configuration.read_text()
     done = run("--config", str(hasty(whole.parent)), "repository", "verify", "--dir", str(folder.repository))
-    assert done.stdout.startswith("No problems found")
+    assert done.stdout.startswith("No problems found: ")

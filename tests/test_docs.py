@@ -1,4 +1,4 @@
-"""The documentation says what is there, and nothing points to what is not."""
+"""The documentation covers everything that exists, and names nothing that does not."""
 
 import ast
 import doctest
@@ -38,7 +38,7 @@ def reference(name: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """From a heading of the second level to the next one."""
+    """Return the text from a heading of the second level to the next one."""
     _, found, rest = text.partition(f"\n## {heading}\n")
     assert found, f"the heading '## {heading}' is missing"
     return rest.partition("\n## ")[0]
@@ -58,7 +58,7 @@ def test_every_global_flag_is_documented() -> None:
 
 
 def commands(group: Any, before: str = "") -> dict[str, Any]:
-    """Every command by its full name; a group of commands stands for those in it."""
+    """Return every command by its full name."""
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
         inner = commands(command, f"{before}{name} ") if hasattr(command, "commands") else {f"{before}{name}": command}
@@ -142,7 +142,7 @@ def test_every_kind_of_failure_is_explained() -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """Anchors as the usual renderers make them."""
+    """Return the anchors of a page, as common renderers make them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
@@ -168,10 +168,32 @@ def test_every_page_is_linked_from_an_index() -> None:
     assert [named(page) for page in pages if f"{page.name})" not in index] == []
 
 
+def test_decisions_are_numbered_and_listed_in_order() -> None:
+    files = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
+    assert [int(name[:4]) for name in files] == list(range(1, len(files) + 1))
+    assert re.findall(r"\((0\S+\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == files
+    titles = [(DOCS / "decisions" / name).read_text().splitlines()[0] for name in files]
+    assert [title.split(".")[0] for title in titles] == [f"# {int(name[:4])}" for name in files]
+
+
 def test_every_place_named_in_the_architecture_exists() -> None:
     places = re.findall(r"`(src/[^`]*)`", (ROOT / "ARCHITECTURE.md").read_text())
     assert places
     assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_every_module_of_the_agent_is_in_the_architecture() -> None:
+    text = section((ROOT / "ARCHITECTURE.md").read_text(), "`src/tarrafa/agent/`: how do the rooms make a crawl?")
+    rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    named_modules = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named_modules == {path.stem for path in (SOURCE / "agent").glob("*.py")} - {"__init__"}
+
+
+def test_every_step_of_the_journey_names_a_module_that_exists() -> None:
+    text = section((ROOT / "ARCHITECTURE.md").read_text(), "The journey of a URL")
+    steps = re.findall(r"`agent/(\w+)`", text)
+    assert steps
+    assert [step for step in steps if not (SOURCE / "agent" / f"{step}.py").is_file()] == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +210,7 @@ def test_every_part_has_its_question_in_the_architecture(part: Path) -> None:
 
 @pytest.mark.parametrize("room", ROOMS, ids=named)
 def test_every_room_tells_its_story(room: Path) -> None:
-    """What enters, what leaves, what is not done there: more than a line."""
+    """The story says what enters, what leaves and what is not done there, in more than a line."""
     story = ast.get_docstring(ast.parse((room / "__init__.py").read_text()))
     assert story
     assert len(story.splitlines()) >= 3
@@ -196,7 +218,7 @@ def test_every_room_tells_its_story(room: Path) -> None:
 
 
 def test_every_part_has_its_place_in_the_import_contracts() -> None:
-    """A room that is in no contract could import whatever it likes, and nobody would notice."""
+    """A room that is in no contract could import anything unnoticed."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = re.findall(r"tarrafa\.(\w+)", " ".join(contracts[1]["layers"]))
     parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path in ROOMS} - {"__init__", "__main__"}

@@ -1,4 +1,4 @@
-"""DRUM's three operations against a dictionary that does them one at a time."""
+"""DRUM's three operations, against a dictionary that applies them one at a time."""
 
 import tempfile
 from pathlib import Path
@@ -26,13 +26,13 @@ class Given(NamedTuple):
     value: int
 
 
-# Keys of all four parts, few enough to meet.
+# Keys of all four parts, few enough to collide.
 KEY = st.integers(0, 11).map(lambda number: number * (2**64 // 12))
 GIVEN = st.builds(Given, st.sampled_from(["check", "update", "check_update"]), KEY, st.integers(1, 9))
 
 
 class Play:
-    """A drum with small arrays, and the answers that it gave."""
+    """A drum with small arrays, and its answers."""
 
     def __init__(self, folder: Path, array_rows: int = 2, bucket_rows: int = 4) -> None:
         self.known: list[bool] = []

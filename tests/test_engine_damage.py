@@ -1,4 +1,4 @@
-"""Files of the engines that were cut, changed or lost: they are named, and never taken for true."""
+"""Truncated, changed or lost files of the engines are named in an error, and never believed."""
 
 import random
 import shutil
@@ -38,7 +38,7 @@ def fill(name: str, folder: Path) -> None:
 
 
 def read_all(name: str, folder: Path) -> None:
-    """Ask for everything, and verify every block; what is told must be true."""
+    """Look up everything and verify every block; all answers must be true."""
     with closing(OPENERS[name](folder)) as repository:
         told = contents(repository, HOSTS)
         if not repository.counts().waiting:
@@ -81,7 +81,7 @@ DAMAGES: list[Damage] = [cut, cut, *[flip] * FLIPS, lose]
 
 @contextmanager
 def damaged(path: Path, damage: Damage, chance: random.Random) -> Iterator[tuple[Path, Path]]:
-    """A copy of the folder named `sound` in which one file is damaged, and that file."""
+    """Yield a copy of the folder `sound` in which one file is damaged, and that file."""
     sound = next(folder for folder in path.parents if folder.name == "sound")
     folder = sound.with_name("damaged")
     shutil.copytree(sound, folder)
@@ -135,14 +135,14 @@ def test_files_of_a_host_that_was_cut_at_its_end_is_named(folder: Path) -> None:
         read_all("files", folder)
 
 
-# LMDB and SQLite keep no sums, so they cannot know that a byte was changed.
+# LMDB and SQLite have no checksums, so they cannot detect a changed byte.
 WITH_SUMS = ["memory", "rocksdb"]
 CASES = [*((name, [cut, lose]) for name in OF_PAIRS), *((name, [flip] * FLIPS) for name in WITH_SUMS)]
 
 
 @pytest.mark.parametrize(("name", "damages"), CASES)
 def test_damaged_pairs_are_named_and_never_taken_for_true(name: str, damages: list[Damage], folder: Path) -> None:
-    """Of the files of a database only some hold pairs; without the others all is there."""
+    """Only some files of a database hold data; without the others nothing is lost."""
     fill(name, folder / "sound")
     chance, named = random.Random(name), 0
     sound = [path for path in files_of(folder / "sound") if path.stat().st_size and path.name != "LOG"]
@@ -155,7 +155,7 @@ def test_damaged_pairs_are_named_and_never_taken_for_true(name: str, damages: li
 
 
 def test_a_log_of_a_database_that_was_cut_before_it_was_merged_is_noticed(folder: Path) -> None:
-    """RocksDB would take the log for one whose last write was under way when the process was killed."""
+    """RocksDB alone would take the log for one whose last write was interrupted."""
     with closing(OPENERS["rocksdb"](folder / "open")) as repository:
         for number in range(COUNT):
             repository.cycle(made_batch(1, number))

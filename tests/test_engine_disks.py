@@ -1,4 +1,4 @@
-"""A disk that is full or may not be written to: a clear error, nothing damaged, and it goes on when that is mended."""
+"""A full or read-only disk: a clear error, nothing damaged, and the engine continues when it is repaired."""
 
 import os
 import resource
@@ -26,7 +26,7 @@ def contents_of(folder: Path) -> dict[Path, bytes]:
 
 
 def check_all(name: str, folder: Path, count: int) -> None:
-    """After so many batches, offered again, everything is there."""
+    """Check that everything is there after the batches were offered again."""
     model = Model()
     with closing(OPENERS[name](folder)) as repository:
         for number in range(count):
@@ -39,7 +39,7 @@ def check_all(name: str, folder: Path, count: int) -> None:
 
 @contextmanager
 def plain_user(folder: Path) -> Iterator[None]:
-    """Permissions do not bind the superuser, so whoever is that becomes nobody, to whom the folder is given."""
+    """Permissions do not apply to root, so root becomes the user `nobody`, who is given the folder."""
     is_super = os.geteuid() == 0
     if is_super:
         for path in (folder.parent, folder, *folder.rglob("*")):
@@ -91,7 +91,7 @@ def test_a_database_that_may_not_be_written_to_is_told_and_nothing_is_damaged(na
             check_all(name, folder, COUNT + 1)
 
 
-# What keeps its files open does not notice that it could not open them again.
+# Engines that keep files open do not notice that they could not open them again.
 OPENS_FILES = [name for name in ON_DISK if name.partition(" ")[0] not in ("sqlite", "lmdb", "mercator-a", "rocksdb")]
 
 
@@ -111,7 +111,7 @@ def test_a_folder_that_becomes_read_only_is_told_and_the_same_process_goes_on_wh
 
 @contextmanager
 def full_disk(size_bytes: int) -> Iterator[None]:
-    """The limit on the size of a file stands for a disk without room: the system refuses the write in the same way."""
+    """A limit on file sizes stands in for a full disk: the system refuses the write in the same way."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -123,7 +123,7 @@ def full_disk(size_bytes: int) -> Iterator[None]:
 @pytest.mark.parametrize("size_bytes", [0, 400, 2000])
 @pytest.mark.parametrize("name", ON_DISK)
 def test_a_full_disk_is_told_and_the_same_process_goes_on_when_there_is_room(name: str, size_bytes: int) -> None:
-    """Some have room enough in so small files; then nothing is to be told."""
+    """Some engines fit in such small files, and then report no error."""
     with new_folder() as folder:
         given(name, folder)
         with closing(OPENERS[name](folder)) as repository:

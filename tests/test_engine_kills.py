@@ -1,4 +1,4 @@
-"""Kill any engine at any moment: it is as after the last batch that was committed, and replay ends the same."""
+"""Kill an engine at any moment: its state is that after the last committed batch, and a replay ends the same."""
 
 import random
 import signal
@@ -12,8 +12,8 @@ from repositories import HOSTS, OPENERS, contents, drained, made_batch, new_fold
 from tarrafa.verify import Known, RepositoryCounts, UniquenessEngine
 
 KILLS_AT_A_CALL, KILLS_AT_ANY_TIME = 8, 7
-# The engine of production is killed by a test of its own. The blocks of veuniq-text follow from a secret, unless there
-# are three; and an array of drum that is never full never reaches the disk.
+# Production's engine has its own kill test. The blocks of veuniq-text follow from a secret, unless there are three; and
+# an array of drum that is never full never reaches the disk.
 ENGINES = [
     *("memory", "veuniq-text of three blocks", "drum of small arrays", "central", "files", "sqlite", "lmdb", "rocksdb"),
     *("mercator-a of a small cache", "mercator-b"),
@@ -27,7 +27,7 @@ def state(repository: UniquenessEngine) -> State:
 
 
 def undisturbed(name: str, folder: Path) -> list[State]:
-    """The state before the first batch, after each, and when nothing waits."""
+    """Return the states before the first batch, after each, and when nothing waits."""
     with closing(OPENERS[name](folder)) as repository:
         states = [state(repository)]
         for number in range(BATCHES):
@@ -39,7 +39,7 @@ def undisturbed(name: str, folder: Path) -> list[State]:
 
 
 def check_recovery(name: str, folder: Path, told: int, states: list[State]) -> None:
-    """It is as after the last batch that was told of, or the next."""
+    """Check that the state is that after the last reported batch, or the next."""
     with closing(OPENERS[name](folder)) as repository:
         assert state(repository) in states[told : told + 2]
         for number in range(BATCHES):
@@ -49,14 +49,14 @@ def check_recovery(name: str, folder: Path, told: int, states: list[State]) -> N
 
 
 def killed_at_a_call(name: str, folder: Path, call: int) -> int:
-    """Of how many batches it told."""
+    """Return the number of reported batches."""
     told, code = Child(work_until, name, folder, call).end()
     assert code == -signal.SIGKILL
     return len(told)
 
 
 def killed_at_any_time(name: str, folder: Path, chance: random.Random) -> int:
-    """After some batches and a random piece of work."""
+    """Kill after some batches and a random amount of work."""
     child = Child(work, name, folder)
     told = [child.told.recv() for _ in range(chance.randrange(BATCHES - 1))]
     sum(range(chance.randrange(200_000)))
@@ -66,7 +66,7 @@ def killed_at_any_time(name: str, folder: Path, chance: random.Random) -> int:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_5_nothing_that_was_committed_is_lost_by_a_kill(name: str) -> None:
-    """At a call is where Python is; at any time it may be in the midst of a database's own code."""
+    """A kill at a call interrupts Python code; a kill at any time may interrupt a database's own code."""
     chance = random.Random(name)
     with new_folder() as folder:
         states = undisturbed(name, folder / "undisturbed")

@@ -1,4 +1,4 @@
-"""`tarrafa experiment crawl`: a long crawl, watched."""
+"""`tarrafa experiment crawl`: a long crawl, sampled."""
 
 import json
 from pathlib import Path

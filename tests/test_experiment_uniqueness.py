@@ -1,4 +1,4 @@
-"""The growth of the repository: measured again, stopped and gone on with, and compared with the papers' tables."""
+"""Growth of the repository: measured, interrupted and resumed, and compared with the papers' tables."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ KNOWN = 8_000
 
 
 def quiet(_line: str) -> None:
-    """Nobody reads the progress."""
+    """Ignore the progress."""
 
 
 def counts(rows: list[GrowthRow]) -> list[tuple[str, int, int]]:
@@ -41,7 +41,7 @@ def test_a_run_has_a_line_for_each_cycle_and_ends_at_its_size(tmp_path: Path) ->
 
 
 class StoppedError(Exception):
-    """As Ctrl-C would."""
+    """Interrupt as Ctrl-C does."""
 
 
 @pytest.mark.parametrize("cut", [False, True])
@@ -53,7 +53,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_counts(tmp_path: Path, cut: 
     with pytest.raises(StoppedError):
         grow(["veuniq"], KNOWN, tmp_path / "stopped", SMALL, stop)
     growth = tmp_path / "stopped" / GROWTH
-    if cut:  # killed while the line was written: the batch is committed already and is offered again
+    if cut:  # killed while the line was written: the committed batch is offered again
         growth.write_text(growth.read_text()[:-9])
     again = grow(["veuniq"], KNOWN, tmp_path / "stopped", SMALL, quiet)
     undisturbed = grow(["veuniq"], KNOWN, tmp_path / "undisturbed", SMALL, quiet)
@@ -91,7 +91,7 @@ PRINTED = [(engine, place) for engine in TABLE_4_3 for place in range(len(MARKS)
 
 @pytest.mark.parametrize(("engine", "place"), PRINTED)
 def test_tables_4_4_and_4_5_follow_from_table_4_3(engine: str, place: int) -> None:
-    """Half a percent is what straight lines between eight sizes cost; hours are printed to a hundredth, cut off."""
+    """Interpolating between eight sizes costs half a percent; hours are printed truncated to a hundredth."""
     curve = papers.printed_curve(TABLE_4_3[engine])
     hours, rate = TABLE_4_4[engine][place], TABLE_4_5[engine][place]
     assert papers.crawl_hours(curve, MARKS[place]) == pytest.approx(hours, rel=0.005, abs=0.01)

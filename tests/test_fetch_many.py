@@ -73,16 +73,16 @@ def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_an
     """uvloop's timers tell nothing of themselves when they are to end at once, as they do within one of its ticks."""
 
     async def story() -> None:
-        multi = Transfers(10, first_byte_seconds=5.0)
-        multi._due_at = asyncio.get_running_loop().time() + late_seconds
-        multi._on_timer_end()
+        transfers = Transfers(10, first_byte_seconds=5.0)
+        transfers._due_at = asyncio.get_running_loop().time() + late_seconds
+        transfers._on_timer_end()
         for milliseconds in (100, 50, 0, 200, -1, 100):
-            multi._on_timer(milliseconds)
+            transfers._on_timer(milliseconds)
         await asyncio.sleep(0)
-        assert multi._timer is not None
-        assert multi._timer_at <= multi._due_at
-        multi.close()
-        assert multi._timer is None
+        assert transfers._timer is not None
+        assert transfers._timer_at <= transfers._due_at
+        transfers.close()
+        assert transfers._timer is None
 
     run(story())
 

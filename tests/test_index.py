@@ -1,4 +1,4 @@
-"""A crawl kept indexed: what is new is taken, nothing is missing, nothing is double."""
+"""Indexing a crawl: new rows are indexed, none is missing, none is duplicated."""
 
 import json
 import random
@@ -24,7 +24,7 @@ CALLS = 25_000
 
 
 class Kept:
-    """The folder of a crawl that only keeps documents."""
+    """The folder of a crawl that only stores documents."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -66,7 +66,7 @@ def index(kept: Kept, is_new: bool = False) -> int:
         return indexer.update(lambda done, total: None, Event()).rows
 
 
-def test_only_new_rows_are_taken(kept: Kept) -> None:
+def test_only_new_rows_are_indexed(kept: Kept) -> None:
     kept.save(row("a", "net"), row("b", "net"))
     assert index(kept) == 2
     assert index(kept) == 0
@@ -75,7 +75,7 @@ def test_only_new_rows_are_taken(kept: Kept) -> None:
     assert set(urls(Search.open(kept.root), "net")) == {"a", "b", "c"}
 
 
-def test_joined_segments_are_not_taken_again(kept: Kept) -> None:
+def test_merged_segments_are_not_indexed_again(kept: Kept) -> None:
     for number in range(8):
         kept.save(row(f"{number}", "net"))
     index(kept)
@@ -85,7 +85,7 @@ def test_joined_segments_are_not_taken_again(kept: Kept) -> None:
     assert Search.open(kept.root).documents_count == 9
 
 
-def test_made_anew_everything_is_taken_again(kept: Kept) -> None:
+def test_rebuild_indexes_everything_again(kept: Kept) -> None:
     kept.save(row("a", "net"))
     index(kept)
     assert index(kept, is_new=True) == 1
@@ -107,19 +107,19 @@ def test_index_of_another_crawl_is_refused(kept: Kept, tmp_path: Path) -> None:
     other.close()
 
 
-def test_one_process_indexes(kept: Kept) -> None:
+def test_second_process_is_refused(kept: Kept) -> None:
     with Indexer(kept.root) as first, Indexer(kept.root) as second:
         first.update(lambda done, total: None, Event())
         with pytest.raises(LockedError):
             second.update(lambda done, total: None, Event())
 
 
-def test_follower_takes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
+def test_follower_indexes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
     kept.hold()
     kept.save(row("a", "net"))
 
     class Turns(Event):
-        """Instead of waiting, the crawl goes on, and then ends."""
+        """Instead of waiting, let the crawl go on, then end."""
 
         turns = 0
 
@@ -136,7 +136,7 @@ def test_follower_takes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
     assert Search.open(kept.root).documents_count == 4
 
 
-def test_follower_ends_when_told(kept: Kept) -> None:
+def test_follower_ends_on_request(kept: Kept) -> None:
     kept.save(row("1", "net"))
     kept.hold()
     stop = Event()
@@ -148,7 +148,7 @@ def test_follower_ends_when_told(kept: Kept) -> None:
 
 
 def _some_rows(kept: Kept, chance: random.Random) -> dict[str, int]:
-    """Visits of a few hundred URLs, again and again; of each that is there in the end, the number of its last visit."""
+    """Visit a few hundred URLs repeatedly; return the number of the last visit of each that is not gone."""
     expected: dict[str, int] = {}
     for start in range(0, ROWS, 50):
         rows: list[DocumentRow] = []
@@ -164,7 +164,7 @@ def _some_rows(kept: Kept, chance: random.Random) -> dict[str, int]:
     return expected
 
 
-def test_killed_at_random_moments_nothing_is_missing_or_double(kept: Kept) -> None:
+def test_killed_at_random_moments_nothing_is_missing_or_duplicated(kept: Kept) -> None:
     chance = random.Random(7)
     expected = _some_rows(kept, chance)
     command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("index_child.py"))]
@@ -218,7 +218,7 @@ def test_crawled_pages_are_found_by_their_titles(web: ServedWeb, crawl: Path) ->
     assert "\x1b" not in shown.stdout
 
 
-def test_follower_beside_a_crawl_ends_with_it_and_has_it_all(web: ServedWeb, tmp_path: Path) -> None:
+def test_follower_of_a_crawl_ends_with_it_and_indexes_all(web: ServedWeb, tmp_path: Path) -> None:
     folder = tmp_path / "crawl"
     crawled(web, folder, "--pages", "5")
     crawl = subprocess.Popen(

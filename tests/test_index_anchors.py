@@ -1,4 +1,4 @@
-"""What others call a page, in the index: as the newest ranks say it, whenever these were made."""
+"""Anchors in the index: those of the newest ranks, whenever these were computed."""
 
 import random
 import subprocess
@@ -38,12 +38,12 @@ def index(crawl: Crawl, is_new: bool = False) -> int:
 
 
 def named(crawl: Crawl, name: str) -> list[str]:
-    """The pages that the index alone, without ranks, finds by that name."""
+    """Return the pages that the index finds by a name without ranks."""
     return sorted(hit.url for hit in Search.open(crawl.root).search(SearchRequest(name, per_site=0, top=100)).hits)
 
 
-def call_otherwise(crawl: Crawl) -> None:
-    """A page is indexed by the name that a link gives it; then the link changes."""
+def change_anchor(crawl: Crawl) -> None:
+    """Index a page with the text of a link to it, then change the link."""
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.ranks()
@@ -52,7 +52,7 @@ def call_otherwise(crawl: Crawl) -> None:
     crawl.ranks()
 
 
-def test_anchors_that_come_after_the_page_was_indexed_are_learnt(crawl: Crawl) -> None:
+def test_anchors_computed_after_indexing_are_added(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.commit()
@@ -64,14 +64,14 @@ def test_anchors_that_come_after_the_page_was_indexed_are_learnt(crawl: Crawl) -
     assert named(crawl, "boat") == [page(1)]
 
 
-def test_anchors_that_are_no_longer_used_are_forgotten(crawl: Crawl) -> None:
-    call_otherwise(crawl)
+def test_anchors_that_are_no_longer_used_are_removed(crawl: Crawl) -> None:
+    change_anchor(crawl)
     index(crawl)
     assert named(crawl, "trawler") == []
     assert named(crawl, "schooner") == [page(1)]
 
 
-def test_only_pages_with_other_anchors_are_written_anew(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_pages_with_changed_anchors_are_rewritten(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         crawl.visit(page(number), text="boat")
     crawl.visit(SOURCE, *(link(page(number), f"name{number}") for number in range(5)), text="harbour")
@@ -100,8 +100,8 @@ def test_pages_that_are_gone_do_not_come_back(crawl: Crawl) -> None:
     assert named(crawl, "schooner") == [page(2)]
 
 
-def test_ranks_that_are_made_from_nothing_again_are_followed(crawl: Crawl) -> None:
-    """The count of generations begins anew, so the number alone would say that nothing has changed."""
+def test_ranks_computed_from_scratch_are_noticed(crawl: Crawl) -> None:
+    """Generations are numbered from 1 again, so the number alone would tell that nothing has changed."""
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.ranks()
@@ -114,14 +114,14 @@ def test_ranks_that_are_made_from_nothing_again_are_followed(crawl: Crawl) -> No
     assert named(crawl, "schooner") == [page(1)]
 
 
-def test_follower_learns_of_ranks_that_are_made_meanwhile(crawl: Crawl) -> None:
+def test_follower_notices_new_ranks(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.commit()
     hold = crawl.folder.hold()
 
     class Turns(Event):
-        """Instead of waiting, ranks are made, and the crawl ends."""
+        """Instead of waiting, compute ranks and end the crawl."""
 
         def wait(self, timeout: float | None = None) -> bool:
             crawl.ranks()
@@ -133,9 +133,9 @@ def test_follower_learns_of_ranks_that_are_made_meanwhile(crawl: Crawl) -> None:
     assert named(crawl, "trawler") == [page(1)]
 
 
-def test_anchors_that_come_back_after_a_death_are_not_mixed_up(crawl: Crawl) -> None:
-    """It dies when the index has the second anchors and their sums are not written; then the first ones come back."""
-    call_otherwise(crawl)
+def test_anchors_that_return_after_a_kill_are_indexed(crawl: Crawl) -> None:
+    """The kill comes after the commit of the second anchors and before their sums; then the first anchors return."""
+    change_anchor(crawl)
 
     def change(self: AnchorSums, rows: I64, sums: U64 | int) -> None:
         if not isinstance(sums, int):
@@ -156,7 +156,7 @@ def test_anchors_that_come_back_after_a_death_are_not_mixed_up(crawl: Crawl) -> 
 
 
 def _rename_some(crawl: Crawl, chance: random.Random, names: dict[int, str]) -> None:
-    """Two of three pages get another name, or one that they had before."""
+    """Give two of three pages another name, or one that they had before."""
     for number in range(PAGES):
         if chance.random() < 0.7:
             names[number] = f"name{number}x{chance.randrange(3)}"
@@ -189,7 +189,7 @@ def test_killed_at_random_moments_every_page_has_the_newest_anchors(crawl: Crawl
             assert hits == ([page(number)] if names.get(number) == name else []), name
 
 
-def test_sums_of_rows_that_were_not_committed_are_cut_off(tmp_path: Path) -> None:
+def test_sums_of_uncommitted_rows_are_cut(tmp_path: Path) -> None:
     sums = AnchorSums(tmp_path, 0)
     sums.append(np.array([1, 2, 3], np.uint64))
     sums.sync()
@@ -201,7 +201,7 @@ def test_sums_of_rows_that_were_not_committed_are_cut_off(tmp_path: Path) -> Non
     assert again.of(np.array([2])).tolist() == [7]
 
 
-def test_sums_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_missing_sums_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="--rebuild"):
         AnchorSums(tmp_path, 1)
 
@@ -211,7 +211,7 @@ def test_sum_of_anchors_is_the_same_everywhere() -> None:
     assert anchor_sum("fishing net") == 3647673047553286479
 
 
-def test_index_keeps_a_sum_for_each_row(crawl: Crawl) -> None:
+def test_index_stores_a_sum_for_each_row(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(page(1), text="boat")
     crawl.commit()

@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from(f"nets ção{STORED_SEPARATOR}\n"), max_size=12)
 
 
 @given(fetched_at=MOMENTS, published_at=st.none() | MOMENTS, modified_at=st.none() | MOMENTS)
-def test_document_is_dated_by_the_first_moment_that_is_known_in_whole_seconds(
+def test_date_of_a_document_is_its_first_known_moment_in_whole_seconds(
     fetched_at: float, published_at: float | None, modified_at: float | None
 ) -> None:
     given_row = row("a", "net", fetched_at=fetched_at, published_at=published_at, modified_at=modified_at)

@@ -17,8 +17,8 @@ FOUND_WITHIN_SECONDS = 30.0
 LOOKS_MAX = 1_000
 
 
-def test_what_a_page_waits_for_adds_up_to_half_a_minute() -> None:
-    """Until it is saved, until the follower looks, until it has worked and committed, until the search page looks."""
+def test_delays_add_up_to_at_most_half_a_minute() -> None:
+    """It waits for the checkpoint, for the follower to look, for its commit, and for the search page to look."""
     waits = (KeepSection().checkpoint_seconds, POLL_SECONDS, COMMIT_SECONDS, RELOAD_SECONDS)
     assert sum(waits) <= FOUND_WITHIN_SECONDS
 
@@ -30,7 +30,7 @@ def found_at(page: str) -> int:
 
 
 def test_page_is_found_while_the_crawl_goes_on(tmp_path: Path) -> None:
-    """Each host is visited every five seconds and has hundreds of pages, so the crawl ends when it is told to."""
+    """Each host is visited every five seconds and has hundreds of pages, so the crawl does not end by itself."""
     with served_in_process("--hosts", "4", "--pages", "2000") as url:
         own = ["--allow-private", "--scope", "any", "--delay", "5s", "--serve", "--port", "0", "--json"]
         command = [sys.executable, "-m", "tarrafa", "crawl", url, "--dir", str(tmp_path / "crawl"), *own]

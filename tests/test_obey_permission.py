@@ -14,8 +14,8 @@ from tarrafa.obey import (
     ROBOTS_MAX_BYTES,
     Basis,
     Permission,
-    Refusal,
     RobotsAnswer,
+    RobotsRefusal,
     RobotsRequest,
     first_request,
     permission_of,
@@ -65,7 +65,7 @@ def test_robots_txt_is_asked_for_at_the_root_of_the_host() -> None:
 
 def test_file_holds_for_a_day_and_its_refusals_have_a_reason() -> None:
     permission = allowed(FILE)
-    assert permission.refusal(f"{HOST}/closed/x") is Refusal.DISALLOWED
+    assert permission.refusal(f"{HOST}/closed/x") is RobotsRefusal.DISALLOWED
     assert not permission.is_due(NOW + DAY_SECONDS - 1)
     assert permission.is_due(NOW + DAY_SECONDS)
 
@@ -79,7 +79,7 @@ def test_file_that_came_in_the_future_is_due() -> None:
 
 def test_every_reason_of_a_refusal_is_explained() -> None:
     text = (Path(__file__).parents[1] / "docs" / "concepts" / "robots.md").read_text()
-    assert [refusal for refusal in Refusal if f"\n| `{refusal}` |" not in text] == []
+    assert [refusal for refusal in RobotsRefusal if f"\n| `{refusal}` |" not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_missing_file_allows_everything(status: int) -> None:
 @pytest.mark.parametrize("got", [page(500), page(503), page(599), page(429), page(999), page(0), DOWN])
 def test_nothing_is_allowed_where_the_file_cannot_be_had(got: Page | Failure) -> None:
     answer = settled(got)
-    assert permission_of(answer, "tarrafa").refusal(f"{HOST}/open") is Refusal.ROBOTS_UNREACHABLE
+    assert permission_of(answer, "tarrafa").refusal(f"{HOST}/open") is RobotsRefusal.ROBOTS_UNREACHABLE
     assert answer.expires_at == NOW + RETRY_MIN_SECONDS
 
 
 def test_old_file_holds_on_while_a_newer_one_cannot_be_had() -> None:
     answer = settled(DOWN, NOW + DAY_SECONDS, FILE)
     assert (answer.basis, answer.reason, answer.failing_since) == (Basis.FILE, "timeout", NOW + DAY_SECONDS)
-    assert allowed(answer).refusal(f"{HOST}/closed") is Refusal.DISALLOWED
+    assert allowed(answer).refusal(f"{HOST}/closed") is RobotsRefusal.DISALLOWED
     later = settled(DOWN, answer.expires_at, answer)
-    assert allowed(later).refusal(f"{HOST}/closed") is Refusal.DISALLOWED
+    assert allowed(later).refusal(f"{HOST}/closed") is RobotsRefusal.DISALLOWED
 
 
 def tried_until(now: float, answer: RobotsAnswer) -> list[RobotsAnswer]:
@@ -143,7 +143,7 @@ def test_after_thirty_days_of_trying_everything_is_allowed() -> None:
 
 def test_after_thirty_days_of_trying_an_old_file_still_holds() -> None:
     answer = tried_until(NOW + GIVEN_UP_SECONDS + DAY_SECONDS, settled(DOWN, before=FILE))[-1]
-    assert allowed(answer).refusal(f"{HOST}/closed") is Refusal.DISALLOWED
+    assert allowed(answer).refusal(f"{HOST}/closed") is RobotsRefusal.DISALLOWED
 
 
 def test_two_failures_with_a_month_of_silence_between_them_are_no_month_of_failures() -> None:

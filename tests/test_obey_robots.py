@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb, parse_faults
 from tarrafa.lab.web.robots import OTHER_AGENT
@@ -170,6 +171,27 @@ def test_longest_match_decides_as_in_the_obvious_reading(lines: list[tuple[bool,
     got = everybody(*(f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in lines))
     ranks = [(len(pattern), allow) for allow, pattern in lines if obviously_matches(pattern, path)]
     assert got.allows(path) == (max(ranks)[1] if ranks else True)
+
+
+RULES = st.from_regex(r"\A/[ab/]{0,3}(\*[ab]{1,2})?\$?\Z")
+FILES = st.lists(
+    st.tuples(
+        st.sampled_from(["User-agent: tarrafa", "User-agent: *", "User-agent: other"]),
+        st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), RULES).map(": ".join), max_size=5),
+    ),
+    max_size=4,
+)
+
+
+@given(FILES, st.lists(st.text("ab/", max_size=6), min_size=1, max_size=8))
+def test_agrees_with_protego(groups: list[tuple[str, list[str]]], paths: list[str]) -> None:
+    """On plain patterns. Implementations differ on a star at the end and on escaped characters."""
+    lines = [line for name, rows in groups for line in (name, *rows)]
+    got, other = rules(*lines), Protego.parse("\n".join(lines))
+    for path in paths:
+        url = canonical(f"http://a.example/{path}")
+        assert url
+        assert got.allows(url) == other.can_fetch(url, TOKEN)
 
 
 # Delays, sitemaps, use.

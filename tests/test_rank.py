@@ -1,4 +1,4 @@
-"""Ranks of crawls that are written by hand: what counts as a link, what is a copy, what anchors say."""
+"""Ranks of small crawls: which links count, which pages are copies, which anchors get votes."""
 
 from collections.abc import Iterator
 
@@ -29,19 +29,19 @@ def test_links_are_counted_and_those_from_other_hosts_apart(crawl: Crawl) -> Non
     assert found.host_rank[0] == found.host_rank[2] > found.host_rank[1]
 
 
-def test_what_is_unknown_has_no_rank(crawl: Crawl) -> None:
+def test_unknown_url_has_no_rank(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     assert [column.tolist() for column in of(crawl.ranks(), "http://nowhere.test/")] == [[0], [0], [0], [0]]
 
 
-def test_a_crawl_without_anything_has_empty_ranks(crawl: Crawl) -> None:
+def test_empty_crawl_has_empty_ranks(crawl: Crawl) -> None:
     ranks = crawl.ranks()
     assert of(ranks, A).rank.tolist() == [0]
     assert anchors(ranks, A) == []
     assert best_pages(crawl.root, ranks, 10) == best_hosts(crawl.root, ranks, 10) == []
 
 
-def test_there_are_no_ranks_before_they_are_made(crawl: Crawl) -> None:
+def test_there_are_no_ranks_before_the_first_run(crawl: Crawl) -> None:
     crawl.commit()
     assert Ranks.open(crawl.folder.ranks) is None
     assert is_behind(crawl.root)
@@ -73,7 +73,7 @@ def test_only_the_last_visit_of_a_page_counts(crawl: Crawl) -> None:
     assert anchors(ranks, B) == []
 
 
-def test_links_of_a_page_that_is_gone_count_no_more(crawl: Crawl) -> None:
+def test_links_of_a_gone_page_no_longer_count(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     assert of(crawl.ranks(), B).links_in.tolist() == [1]
     crawl.visit(A, outcome="gone", status=404)
@@ -81,13 +81,13 @@ def test_links_of_a_page_that_is_gone_count_no_more(crawl: Crawl) -> None:
 
 
 def test_links_stay_when_the_page_is_unchanged(crawl: Crawl) -> None:
-    """The answer 304 brings no links."""
+    """A 304 response has no links."""
     crawl.visit(A, link(B))
     crawl.visit(A, outcome="unchanged", status=304)
     assert of(crawl.ranks(), B).links_in.tolist() == [1]
 
 
-def test_a_redirect_hands_its_links_on(crawl: Crawl) -> None:
+def test_a_redirect_passes_its_links_on(crawl: Crawl) -> None:
     crawl.visit(A, link(B, "here"))
     crawl.visit(B, link(C, kind="redirect"), outcome="redirected", status=301)
     crawl.visit(C)
@@ -99,7 +99,7 @@ def test_a_redirect_hands_its_links_on(crawl: Crawl) -> None:
     assert (ranks.counts.redirects, ranks.counts.copies) == (1, 0)
 
 
-def test_redirects_in_a_circle_end(crawl: Crawl) -> None:
+def test_redirect_loop_is_one_node(crawl: Crawl) -> None:
     crawl.visit(A, link(B, kind="redirect"), outcome="redirected", status=301)
     crawl.visit(B, link(A, kind="redirect"), outcome="redirected", status=301)
     crawl.visit(C, link(A))
@@ -125,7 +125,7 @@ def test_the_same_error_page_everywhere_is_no_copy(crawl: Crawl) -> None:
     assert crawl.ranks().counts.copies == 0
 
 
-def test_a_page_is_one_with_the_page_that_it_names_canonical(crawl: Crawl) -> None:
+def test_a_page_and_its_canonical_page_are_one_node(crawl: Crawl) -> None:
     crawl.visit(A, link(f"{B}?print"))
     crawl.visit(f"{B}?print", canonical=B)
     crawl.visit(B)
@@ -134,15 +134,15 @@ def test_a_page_is_one_with_the_page_that_it_names_canonical(crawl: Crawl) -> No
     assert [each.name for each in best_pages(crawl.root, ranks, 1)] == [B]
 
 
-def test_a_canonical_that_was_never_fetched_stands_for_nothing(crawl: Crawl) -> None:
+def test_a_canonical_page_that_was_never_fetched_is_ignored(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     crawl.visit(B, canonical=C)
     crawl.visit(D, canonical=C)
     assert crawl.ranks().counts.copies == 0
 
 
-def test_a_copy_of_a_famous_page_hands_on_none_of_its_rank(crawl: Crawl) -> None:
-    """A spammer copies a page that many link to, and adds a link of its own."""
+def test_a_copy_of_a_famous_page_passes_on_none_of_its_rank(crawl: Crawl) -> None:
+    """Spam copies a page with many links to it, and adds a link of its own."""
     famous, copy, spam = A, f"{D}copy", f"{D}spam"
     for number in range(5):
         crawl.visit(f"http://fan{number}.test/", link(famous))
@@ -155,7 +155,7 @@ def test_a_copy_of_a_famous_page_hands_on_none_of_its_rank(crawl: Crawl) -> None
 
 
 def test_the_menu_of_a_host_counts_like_a_few_links(crawl: Crawl) -> None:
-    """B is in the menu of every page of a host; C is linked from one page in ten, with words of its own."""
+    """B is in the menu of every page of a host; one page in ten links to C with a text of its own."""
     for number in range(40):
         own = [link(C, f"words {number}")] if number % 10 == 0 else []
         crawl.visit(f"{A}{number}", link(B, "partner"), *own)
@@ -218,8 +218,8 @@ def test_a_second_agent_belongs_to_the_same_graph(crawl: Crawl) -> None:
     assert of(ranks, C).links_outside.tolist() == [2]
 
 
-def test_a_text_that_two_agents_saw_is_one(crawl: Crawl) -> None:
-    """Each agent has parts of its own, and each part its own numbers of texts."""
+def test_a_text_that_two_agents_found_is_one(crawl: Crawl) -> None:
+    """Each agent has its own parts, and each part numbers its texts itself."""
     crawl.visit(A, link(C, "only here"), link(D, "everywhere"))
     crawl.commit()
     with quick_folder() as other:

@@ -1,4 +1,4 @@
-"""Ranks made again and again: beside a crawl, after damage and kills, and while others are at work."""
+"""Ranks computed repeatedly: during a crawl, after damage and kills, and with other processes at work."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def crawl() -> Iterator[Crawl]:
         yield Crawl(root)
 
 
-def test_nothing_is_made_anew_when_nothing_was_added(crawl: Crawl) -> None:
+def test_nothing_is_computed_if_nothing_was_added(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     first = crawl.ranks(RankSettings())
     assert not is_behind(crawl.root)
@@ -39,7 +39,7 @@ def test_other_settings_make_other_ranks(crawl: Crawl) -> None:
     assert crawl.ranks(RankSettings(damping=0.5)).generation == 2
 
 
-def test_a_reader_keeps_what_it_has_open(crawl: Crawl) -> None:
+def test_a_reader_keeps_its_generation(crawl: Crawl) -> None:
     crawl.visit(A, link(B, "first"))
     first = crawl.ranks()
     crawl.visit(C, link(B, "second"))
@@ -77,7 +77,7 @@ def test_step_by_step_is_the_same_as_at_once(
         assert ranks.counts._replace(iterations=0) == expected.counts._replace(iterations=0)
 
 
-def test_rows_are_read_once_also_when_segments_are_joined_meanwhile(crawl: Crawl) -> None:
+def test_rows_are_read_once_even_if_segments_are_merged_meanwhile(crawl: Crawl) -> None:
     for number in range(10):
         crawl.visit(f"{A}{number}", link(B, f"text {number}"))
         if number % 3 == 0:
@@ -90,7 +90,7 @@ def test_rows_are_read_once_also_when_segments_are_joined_meanwhile(crawl: Crawl
     assert of(crawl.ranks(), B).links_in.tolist() == [10]
 
 
-def test_an_older_copy_of_a_crawl_is_read_anew(crawl: Crawl) -> None:
+def test_an_older_copy_of_a_crawl_is_read_again(crawl: Crawl) -> None:
     crawl.visit(A, link(B))
     crawl.visit(C, link(B))
     crawl.ranks()
@@ -103,7 +103,7 @@ def test_an_older_copy_of_a_crawl_is_read_anew(crawl: Crawl) -> None:
     assert of(update_ranks(crawl.folder, lambda *_: None), B, D).links_in.tolist() == [1, 0]
 
 
-# Damage, kills and others at work.
+# Damage, kills and other processes.
 
 
 def test_a_damaged_column_is_named(crawl: Crawl) -> None:
@@ -159,8 +159,8 @@ update_ranks(CrawlFolder(Path(sys.argv[1])), lambda *_: None)
 
 
 @pytest.mark.parametrize("step", [1, 2, 4, 9, 20])
-def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_ones(crawl: Crawl, step: int) -> None:
-    """Two parts, each joined with the one before, fifteen columns and the manifest: one of them never gets its name."""
+def test_killed_at_any_file_the_old_ranks_stay_and_the_next_run_computes_the_new_ones(crawl: Crawl, step: int) -> None:
+    """A run writes two parts, merges each with the one before, and writes fifteen columns and the manifest."""
     crawl.visit(A, link(B))
     crawl.ranks(RankSettings())
     crawl.visit(C, link(B))
@@ -179,7 +179,7 @@ def test_killed_at_any_file_the_old_ranks_stand_and_the_next_run_makes_the_new_o
 
 
 def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a crawl with long texts takes no more memory than another."""
+    """This bounds the memory for a crawl with long texts."""
     monkeypatch.setattr(ranker, "PART_BYTES", 1)
     for number in range(3):
         crawl.visit(f"{A}{number}", link(B, f"text {number}"))

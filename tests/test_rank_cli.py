@@ -1,4 +1,4 @@
-"""`tarrafa rank` on a crawl of the made-up web."""
+"""`tarrafa rank` on a crawl of the synthetic web."""
 
 import json
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ def test_the_best_pages_are_compared_as_sets(tool: Any, tmp_path: Path, best: st
     assert found.summary["groups"]["tiny"]["passed"] == passed
 
 
-def test_a_folder_without_graphs_is_no_failure(tool: Any, tmp_path: Path) -> None:
+def test_a_folder_without_graphs_is_reported_as_missing(tool: Any, tmp_path: Path) -> None:
     assert "missing" in tool.graphs_suite(tmp_path).summary
 
 

@@ -1,4 +1,4 @@
-"""PageRank against the equations that define it, and what ends or speeds up the iteration."""
+"""PageRank against the equations that define it, and its iterations."""
 
 import numpy as np
 from hypothesis import given
@@ -18,7 +18,7 @@ def ranks_of(links: list[tuple[int, int]], count: int = COUNT, tolerance: float 
 
 
 def solved(links: list[tuple[int, int]], count: int = COUNT) -> NDArray[np.float64]:
-    """The same by linear algebra: a surfer's matrix, and the vector that it leaves as it is."""
+    """Solve the equations of the random surfer by linear algebra."""
     matrix = np.zeros((count, count))
     for source, target in set(links):
         matrix[target, source] = 1
@@ -43,14 +43,14 @@ def test_no_rank_is_negative_and_the_mean_is_one(links: list[tuple[int, int]]) -
 
 
 @given(LINKS, st.lists(st.floats(0, 100), min_size=COUNT, max_size=COUNT))
-def test_where_one_begins_changes_nothing(links: list[tuple[int, int]], start: list[float]) -> None:
+def test_the_start_does_not_change_the_ranks(links: list[tuple[int, int]], start: list[float]) -> None:
     pairs = np.array(links, np.int64).reshape(-1, 2)
     matrix = link_matrix(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), COUNT)
     begun = pagerank(matrix, np.array(start), tolerance=1e-12, iterations_max=1000)
     assert np.allclose(begun.ranks, solved(links), atol=1e-8)
 
 
-def test_ranks_of_last_time_are_confirmed_at_once() -> None:
+def test_former_ranks_are_confirmed_in_one_iteration() -> None:
     draw = np.random.default_rng(1)
     sources, targets = draw.integers(0, 500, 5000), draw.integers(0, 500, 5000) ** 2 // 500
     matrix = link_matrix(sources, targets, np.ones(5000, np.float32), 500)
@@ -70,7 +70,7 @@ def test_a_graph_without_nodes_has_no_ranks() -> None:
     assert len(ranks_of([], 0)) == 0
 
 
-def test_a_link_that_stands_twice_counts_once() -> None:
+def test_a_repeated_link_counts_once() -> None:
     assert np.allclose(ranks_of([(0, 1), (0, 1), (0, 2)], 3), ranks_of([(0, 1), (0, 2)], 3))
 
 

@@ -1,4 +1,4 @@
-"""Parts: rows become numbers that mean the same, and what is on disk counts once."""
+"""Parts of the graph: rows become numbers of the same meaning, and each row on disk counts once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,8 +61,8 @@ def part_of(*parts: Rows, is_coded: bool = False) -> LinkPart:
     return gathered.part()
 
 
-def told(part: LinkPart) -> list[tuple[int, int, str, bool]]:
-    """The links of a part, as anybody would write them."""
+def links_of(part: LinkPart) -> list[tuple[int, int, str, bool]]:
+    """Return the links of a part as plain tuples."""
     sources, targets = part.urls[part.sources[part.visits]].tolist(), part.urls[part.targets].tolist()
     texts = [texts_of(part)[number].as_py() for number in part.texts.tolist()]
     return list(zip(sources, targets, texts, part.is_redirect.tolist(), strict=True))
@@ -77,23 +77,23 @@ def expected(rows: Rows) -> list[tuple[int, int, str, bool]]:
 
 
 @given(LINKS, LINKS, st.booleans())
-def test_a_part_says_what_its_rows_said(first: Rows, second: Rows, is_coded: bool) -> None:
+def test_a_part_has_the_links_of_its_rows(first: Rows, second: Rows, is_coded: bool) -> None:
     part = part_of(first, second, is_coded=is_coded)
-    assert told(part) == expected(first + second)
+    assert links_of(part) == expected(first + second)
     assert (part.urls[1:] > part.urls[:-1]).all()
     hosts = {fingerprint(url): host_hash(host_of(url)) for url in URLS}
     assert [hosts[url] for url in part.urls.tolist()] == part.hosts.tolist()
 
 
 @given(LINKS, LINKS)
-def test_parts_that_are_joined_say_what_both_said(first: Rows, second: Rows) -> None:
+def test_merged_parts_have_the_links_of_both(first: Rows, second: Rows) -> None:
     gathered = LinkRows(lambda _: False)
     gathered.add_part(part_of(first))
     gathered.add_part(part_of(second))
-    assert told(gathered.part()) == expected(first) + expected(second)
+    assert links_of(gathered.part()) == expected(first) + expected(second)
 
 
-def test_gathered_rows_are_given_once() -> None:
+def test_rows_become_a_part_once() -> None:
     gathered = LinkRows(lambda _: False)
     gathered.add(batch([(URLS[0], URLS[2], "text", "", "a")]))
     assert len(gathered.part().targets) == 1
@@ -118,8 +118,8 @@ def test_a_numbered_column_can_be_read_back(texts: list[str], is_coded: bool) ->
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2, 2**40, 2**40 + 1, 2**64 - 1])))
-def test_hashes_are_sorted_and_told_apart_as_usual(numbers: list[int]) -> None:
-    """Hashes that differ in their last bits only are sorted another way."""
+def test_hashes_are_sorted_and_numbered_as_by_numpy(numbers: list[int]) -> None:
+    """Hashes that differ only in their lower bits are sorted in another way."""
     hashes = np.array(numbers, np.uint64)
     assert sorted_rows(hashes).tolist() == np.argsort(hashes, kind="stable").tolist()
     found, firsts, numbers_of_rows = np.unique(hashes, return_index=True, return_inverse=True)
@@ -137,7 +137,7 @@ def test_rows_of_runs_follow_one_another(pairs: list[tuple[int, int]]) -> None:
 
 
 @given(LINKS, LINKS)
-def test_a_text_stands_once_in_a_part_however_many_rows_have_it(first: Rows, second: Rows) -> None:
+def test_a_text_is_stored_once_in_a_part(first: Rows, second: Rows) -> None:
     part = part_of(first, second)
     texts = texts_of(part)
     assert fingerprints_of(texts).tolist() == part.text_hashes.tolist()
@@ -149,7 +149,7 @@ def add(parts: GraphParts, count: int, rows: int = 1) -> None:
         parts.add("00", RowKind.LINKS, rows, 1, part_of([(URLS[0], URLS[2], f"text {number}", "", "a")]))
 
 
-def test_small_parts_are_joined_as_they_become_many(folder: Path) -> None:
+def test_small_parts_are_merged(folder: Path) -> None:
     parts = GraphParts(folder)
     add(parts, 40)
     assert len(list(folder.rglob("*.npz"))) <= 6
@@ -157,13 +157,13 @@ def test_small_parts_are_joined_as_they_become_many(folder: Path) -> None:
     assert sum(len(part.targets) for part in GraphParts(folder).links()) == 40
 
 
-def test_a_large_part_is_not_written_again(folder: Path) -> None:
+def test_large_parts_are_not_merged(folder: Path) -> None:
     parts = GraphParts(folder)
     add(parts, 3, rows=900_000)
     assert len(list(folder.rglob("*.npz"))) == 3
 
 
-def test_what_went_into_a_joined_part_does_not_count_after_a_kill(folder: Path) -> None:
+def test_a_part_within_a_merged_part_is_removed_after_a_kill(folder: Path) -> None:
     add(GraphParts(folder), 1)
     (single,) = folder.rglob("*.npz")
     content = single.read_bytes()
@@ -174,7 +174,7 @@ def test_what_went_into_a_joined_part_does_not_count_after_a_kill(folder: Path) 
     assert len(list(folder.rglob("*.*"))) == 1
 
 
-def test_what_follows_a_gap_is_read_again(folder: Path) -> None:
+def test_rows_after_a_gap_are_read_again(folder: Path) -> None:
     add(GraphParts(folder), 3, rows=900_000)
     sorted(folder.rglob("*.npz"))[1].unlink()
     parts = GraphParts(folder)
@@ -182,7 +182,7 @@ def test_what_follows_a_gap_is_read_again(folder: Path) -> None:
     assert len(list(folder.rglob("*.npz"))) == 1
 
 
-def test_an_agent_is_forgotten_and_others_are_not(folder: Path) -> None:
+def test_forgetting_an_agent_keeps_the_others(folder: Path) -> None:
     parts = GraphParts(folder)
     add(parts, 2)
     parts.add("01", RowKind.LINKS, 5, 3, part_of([]))

@@ -1,6 +1,5 @@
-"""Questions to real indexes."""
+"""Queries to real indexes, and what the writer puts there."""
 
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexes import BEGAN, batch, index_folder, row, searched, urls, write
+from tarrafa.clock import VirtualClock
 from tarrafa.errors import DamagedError, InputError, LockedError
 from tarrafa.search import IndexWriter, Search, SearchRequest
 from tarrafa.urls import fingerprint
@@ -66,7 +66,7 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> Search:
         ("", set()),
     ],
 )
-def test_question_finds(nets: Search, text: str, expected: set[str]) -> None:
+def test_query_finds(nets: Search, text: str, expected: set[str]) -> None:
     assert set(urls(nets, text)) == expected
 
 
@@ -75,12 +75,12 @@ def test_title_counts_more_than_text(nets: Search) -> None:
     assert urls(nets, "rope")[0] == "http://other.org/rope"
 
 
-def test_snippet_marks_words_and_their_kin(nets: Search) -> None:
+def test_snippet_marks_words_and_their_other_forms(nets: Search) -> None:
     hit = nets.search(SearchRequest("fish")).hits[0]
     assert ("fish", True) in hit.snippet or ("Fishing", True) in hit.snippet
 
 
-def test_count_is_of_all_that_match(nets: Search) -> None:
+def test_count_includes_all_matches(nets: Search) -> None:
     found = nets.search(SearchRequest("rope", top=1))
     assert (found.count, len(found.hits), found.page) == (3, 1, 1)
 
@@ -110,24 +110,24 @@ def test_explanation_adds_up(nets: Search) -> None:
     assert hit.score == pytest.approx(parts["words"] + parts["near"] + parts["anchors"])
 
 
-def test_expansion_finds_what_the_best_results_talk_of(tmp_path: Path) -> None:
+def test_expansion_finds_documents_with_words_of_the_best_results(tmp_path: Path) -> None:
     rows = [row(f"net{number}", "tarrafa is a castnet", f"net {number}") for number in range(3)]
     search = searched(tmp_path, *rows, row("kin", "a castnet"), *(row(f"x{number}", "other") for number in range(9)))
     assert "kin" not in urls(search, "tarrafa")
     assert "kin" in urls(search, "tarrafa", expand=True)
 
 
-def test_filters_of_the_request_are_those_of_the_question(nets: Search) -> None:
+def test_filters_of_the_request_work_as_those_of_the_query(nets: Search) -> None:
     assert urls(nets, "rope", site="other.org") == ["http://other.org/rope"]
     assert urls(nets, "informação", language="pt") == ["rede"]
     assert urls(nets, "anchor", before="2023-01-01") == ["old"]
     assert [each.name for each in nets.search(SearchRequest("rope", site="other.org")).filters] == ["site"]
 
 
-def test_fresh_pages_come_first_when_asked(tmp_path: Path) -> None:
-    search = searched(
-        tmp_path, row("old", "net net net", "net", published_at=BEGAN), row("new", "net", published_at=time.time())
-    )
+def test_fresh_pages_come_first_on_request(tmp_path: Path) -> None:
+    now = BEGAN + 400 * DAY
+    write(tmp_path, row("old", "net net net", "net", published_at=BEGAN), row("new", "net", published_at=now))
+    search = Search(tmp_path, None, clock=VirtualClock(now))
     assert urls(search, "net") == ["old", "new"]
     assert urls(search, "net", fresh=True) == ["new", "old"]
 
@@ -146,7 +146,7 @@ def test_canonical_wins_over_the_shortest_url(tmp_path: Path) -> None:
 
 
 def test_flood_of_copies_leaves_room_for_others(tmp_path: Path) -> None:
-    """Thousands of pages may say nothing but that one must log in."""
+    """A site may have thousands of pages that only ask to log in."""
     rows = [row(f"login/{number}", "net log in net", "net", signature=7) for number in range(1_100)]
     search = searched(tmp_path, *rows, row("other", "a text in which there is a net among many more words"))
     assert urls(search, "net") == ["login/0", "other"]
@@ -168,7 +168,7 @@ def test_indexes_of_several_agents_are_searched_as_one(tmp_path: Path) -> None:
     assert search.search(SearchRequest("net")).count == 2
 
 
-def test_refresh_sees_what_others_committed(tmp_path: Path) -> None:
+def test_refresh_sees_commits_of_other_processes(tmp_path: Path) -> None:
     search = searched(tmp_path, row("a", "net"))
     write(tmp_path, row("b", "net"))
     write(tmp_path, row("c", "net"), agent="01")
@@ -176,22 +176,22 @@ def test_refresh_sees_what_others_committed(tmp_path: Path) -> None:
     assert set(urls(search, "net")) == {"a", "b", "c"}
 
 
-class Columns(NamedTuple):
+class Values(NamedTuple):
     rank: np.ndarray
     host_rank: np.ndarray
     links_in: np.ndarray
     links_outside: np.ndarray
 
 
-class Known:
-    """Ranks of one page, and what it is called."""
+class OnePageRanks:
+    """Ranks and an anchor of one page."""
 
     def __init__(self, url: str, text: str = "") -> None:
         self._number, self._text = fingerprint(url), text
 
-    def of(self, fingerprints: np.ndarray) -> Columns:
+    def of(self, fingerprints: np.ndarray) -> Values:
         values = np.where(fingerprints == np.uint64(self._number), 100, 0)
-        return Columns(values.astype(np.float32), values.astype(np.float32), values, values)
+        return Values(values.astype(np.float32), values.astype(np.float32), values, values)
 
     def anchors(self, fingerprints: np.ndarray) -> list[list[tuple[str, int]]]:
         return [[(self._text, 9)] if number == self._number else [] for number in fingerprints.tolist()]
@@ -200,15 +200,15 @@ class Known:
 @pytest.mark.parametrize("text", ["", "Fishing NET"])
 def test_linked_page_wins_among_equals(tmp_path: Path, text: str) -> None:
     write(tmp_path, *(row(f"{number}", "a net", signature=number + 1) for number in range(5)))
-    search = Search.open(tmp_path, Known("http://example.org/3", text))
+    search = Search.open(tmp_path, OnePageRanks("http://example.org/3", text))
     found = search.search(SearchRequest("fishing net", explain=True)).hits[0]
     assert found.url == "http://example.org/3"
     assert found.rank == 100.0
     assert (found.explanation["anchors"] > 0) == bool(text)
 
 
-def test_anchors_are_found_by_when_they_were_known(tmp_path: Path) -> None:
-    writer = IndexWriter(index_folder(tmp_path), Known("http://example.org/a", "casting a line").anchors)
+def test_page_is_found_by_its_anchors(tmp_path: Path) -> None:
+    writer = IndexWriter(index_folder(tmp_path), OnePageRanks("http://example.org/a", "casting a line").anchors)
     writer.apply(batch([row("a", "a net"), row("b", "a boat")]))
     writer.commit()
     writer.close()
@@ -217,8 +217,10 @@ def test_anchors_are_found_by_when_they_were_known(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet='netfishropANÇã+-"*~: 3', max_size=40))
-def test_every_question_is_answered(nets: Search, text: str) -> None:
-    assert nets.search(SearchRequest(text, expand=True)).count >= 0
+def test_every_query_is_answered(nets: Search, text: str) -> None:
+    found = nets.search(SearchRequest(text, expand=True))
+    assert nets.documents_count >= found.count >= len(found.hits)
+    assert all(hit.score >= 0 and hit.url for hit in found.hits)
 
 
 @pytest.mark.parametrize("wrong", [{"top": 0}, {"top": 101}, {"page": 0}, {"page": 101}, {"per_site": -1}])
@@ -227,17 +229,17 @@ def test_request_out_of_bounds_is_refused(wrong: dict[str, int]) -> None:
         SearchRequest("net", **wrong)  # type: ignore[arg-type]
 
 
-def test_filter_of_a_request_that_is_no_date_is_refused(nets: Search) -> None:
+def test_request_with_an_invalid_date_is_refused(nets: Search) -> None:
     with pytest.raises(InputError, match="2024-05-17"):
         nets.search(SearchRequest("net", after="soon"))
 
 
-def test_nothing_indexed_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_index_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tarrafa index"):
         Search.open(tmp_path)
 
 
-# Writing.
+# The writer.
 
 
 def test_later_visit_replaces_an_earlier_one(tmp_path: Path) -> None:
@@ -262,14 +264,14 @@ def test_page_is_removed_when_it_is_gone(tmp_path: Path, last: dict[str, Any], i
     assert urls(search, "net") == (["a"] if is_found else [])
 
 
-def test_rows_applied_twice_are_there_once(tmp_path: Path) -> None:
+def test_rows_applied_twice_are_indexed_once(tmp_path: Path) -> None:
     rows = [row(f"{number}", "a net") for number in range(20)]
     write(tmp_path, *rows)
     search = searched(tmp_path, *rows)
     assert search.search(SearchRequest("net")).count == search.documents_count == 20
 
 
-def test_writer_remembers_how_many_rows_it_took(tmp_path: Path) -> None:
+def test_writer_resumes_after_the_rows_it_has_applied(tmp_path: Path) -> None:
     write(tmp_path, row("a", "net"), row("b", "net"))
     writer = IndexWriter(index_folder(tmp_path))
     assert writer.rows_count == 2
@@ -283,7 +285,7 @@ def test_second_writer_is_refused(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_made_anew_nothing_is_left(tmp_path: Path) -> None:
+def test_rebuilt_index_starts_empty(tmp_path: Path) -> None:
     write(tmp_path, row("a", "net"))
     writer = IndexWriter(index_folder(tmp_path), is_new=True)
     assert writer.rows_count == 0
@@ -302,6 +304,6 @@ def test_damaged_file_is_named_with_what_to_do(tmp_path: Path, name: str) -> Non
     writer.close()
 
 
-def test_text_that_is_no_unicode_is_indexed(tmp_path: Path) -> None:
-    """A lone surrogate cannot be written, so it must not get that far; whatever else stands beside it can."""
+def test_text_with_odd_characters_is_indexed(tmp_path: Path) -> None:
+    """Pages have replacement characters, control characters and ligatures."""
     assert urls(searched(tmp_path, row("a", "net \ufffd \x00 網 ½ ﬁsh")), "網") == ["a"]

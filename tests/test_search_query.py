@@ -1,4 +1,4 @@
-"""What a question means."""
+"""The query language."""
 
 import pytest
 from hypothesis import given
@@ -12,15 +12,15 @@ def word(text: str, sign: Sign = Sign.ANY, field: str = "") -> Clause:
     return Clause(ClauseKind.WORD, (text,), sign, field)
 
 
-def test_words_are_any_of_them() -> None:
+def test_words_without_a_sign_are_optional() -> None:
     assert parse("Fishing NET").clauses == (word("fishing"), word("net"))
 
 
-def test_signs_demand_and_exclude() -> None:
+def test_signs_require_and_exclude() -> None:
     assert parse("+net -fish").clauses == (word("net", Sign.MUST), word("fish", Sign.NOT))
 
 
-def test_phrase_must_be_there() -> None:
+def test_phrase_is_required() -> None:
     assert parse('"fishing net" boat').clauses == (
         Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST),
         word("boat"),
@@ -31,26 +31,26 @@ def test_phrase_may_have_words_between() -> None:
     assert parse('"fishing net"~5').clauses[0].slop == 5
 
 
-def test_quotes_within_a_sentence_only_stress() -> None:
+def test_quotes_in_a_sentence_are_only_emphasis() -> None:
     found = parse('where do i find a "fishing net" for my boat').clauses
     assert {clause.kind for clause in found} == {ClauseKind.WORD}
     assert word("net") in found
 
 
-def test_plus_demands_a_phrase_within_a_sentence() -> None:
+def test_plus_requires_a_phrase_in_a_sentence() -> None:
     found = parse('where do i find a +"fishing net" for my boat').clauses
     assert Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST) in found
 
 
-def test_unclosed_quote_ends_with_the_question() -> None:
+def test_unclosed_quote_ends_with_the_query() -> None:
     assert parse('"fishing net').clauses == (Clause(ClauseKind.PHRASE, ("fishing", "net"), Sign.MUST),)
 
 
-def test_star_ends_a_beginning() -> None:
+def test_star_ends_a_prefix() -> None:
     assert parse("fish*").clauses == (Clause(ClauseKind.PREFIX, ("fish",)),)
 
 
-def test_beginning_of_one_letter_is_a_word() -> None:
+def test_prefix_of_one_letter_is_a_word() -> None:
     assert parse("f*").clauses == (word("f"),)
 
 
@@ -60,11 +60,11 @@ def test_fields_and_filters() -> None:
     assert found.filters == (Filter("site", "example.org"), Filter("lang", "pt", True), Filter("after", "2023-05"))
 
 
-def test_date_that_is_none_is_a_word() -> None:
+def test_invalid_date_is_a_word() -> None:
     assert parse("before:christmas").clauses == (word("before"), word("christmas"))
 
 
-def test_name_that_is_no_field_is_a_word() -> None:
+def test_unknown_field_is_a_word() -> None:
     assert parse("http://example.org/").clauses == (word("http"), word("example"), word("org"))
 
 
@@ -73,7 +73,7 @@ def test_words_joined_by_a_hyphen_are_excluded_together() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", '"', '""', "+", "-", "*", '+"', "~", ":", "-:", "+-+", "' -- ''"])
-def test_stray_operators_ask_nothing(text: str) -> None:
+def test_stray_operators_are_an_empty_query(text: str) -> None:
     assert parse(text).clauses == ()
 
 
@@ -82,19 +82,19 @@ def test_accents_are_kept_for_the_stemmer() -> None:
 
 
 @given(st.text(max_size=2 * QUERY_MAX_CHARS))
-def test_never_raises_and_is_bounded(text: str) -> None:
+def test_any_text_is_parsed_within_the_limits(text: str) -> None:
     found = parse(text)
     assert sum(len(clause.words) for clause in found.clauses) <= WORDS_LIMIT
     assert len(found.filters) <= WORDS_LIMIT
 
 
 @given(st.text(alphabet='+-"~*: abé1', max_size=60))
-def test_never_raises_for_operators(text: str) -> None:
+def test_any_operators_give_clauses_with_words(text: str) -> None:
     assert all(all(clause.words) for clause in parse(text).clauses)
 
 
 @pytest.mark.parametrize(
     ("text", "moment"), [("1970", 0), ("1970-01-02", 86_400), ("1970-2", 31 * 86_400), ("1970-13", None), ("x", None)]
 )
-def test_dates_begin_a_year_a_month_or_a_day(text: str, moment: int | None) -> None:
+def test_date_is_the_beginning_of_a_year_a_month_or_a_day(text: str, moment: int | None) -> None:
     assert moment_of(text) == moment

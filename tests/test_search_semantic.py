@@ -111,7 +111,7 @@ def test_similar_result_comes_first_and_explains_why(tmp_path: Path) -> None:
     assert passages == [Passage(" ", "net net rope"), Passage("Boats at sea", "net and rope")]
 
 
-def test_only_the_best_are_compared_and_none_is_lost(tmp_path: Path) -> None:
+def test_only_the_best_results_are_compared_and_none_is_lost(tmp_path: Path) -> None:
     rows = [row(f"p{number}", "net " * (1 + number % 7), signature=number + 1) for number in range(MEANING_LIMIT + 20)]
     write(tmp_path, *rows)
     meaning = WordModel("net")
@@ -161,7 +161,7 @@ def test_vectors_are_read_without_running_the_code_they_came_with() -> None:
 
 
 @is_installed
-def test_command_line_searches_by_meaning(tmp_path: Path) -> None:
+def test_command_line_searches_semantically(tmp_path: Path) -> None:
     folder = make_crawl(tmp_path / "crawl")
     write(folder, row("a", "The bank of the river where boats lie."), row("b", "The bank lends money for a house."))
     done = run("search", "bank loan mortgage", "--dir", str(folder), "--semantic", "--explain", "--json")

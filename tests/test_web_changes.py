@@ -1,4 +1,4 @@
-"""Time: when pages change, appear and vanish, and what a visitor is told about it."""
+"""When pages change, appear and disappear, and what a client is told about it."""
 
 import pytest
 from hypothesis import given, settings
@@ -117,7 +117,7 @@ def test_what_changed_last_is_the_last_of_all_changes_or_the_birth(
 
 
 def test_a_page_stays_the_same_to_the_byte_from_one_change_to_the_next(web: SyntheticWeb) -> None:
-    """Whatever the body is made of, it moves when the truth says so and at no other time."""
+    """The body changes when the truth says so, and at no other time."""
     checked = 0
     for host, page in list(pages_of(web))[::10]:
         found = [
@@ -176,7 +176,7 @@ def test_later_pages_are_not_older_than_themselves(web: SyntheticWeb) -> None:
                 assert web.pages.changed_ms(host, page, now_ms) >= history.born_ms(host.size, page) > 0
 
 
-# What a visitor is told.
+# What a client is told.
 
 
 def by_validators(web: SyntheticWeb, kind: int) -> SyntheticHost:
@@ -184,7 +184,7 @@ def by_validators(web: SyntheticWeb, kind: int) -> SyntheticHost:
 
 
 def changing(web: SyntheticWeb, host: SyntheticHost) -> tuple[int, int]:
-    """A page of the host and a moment at which it changes."""
+    """Return a page of the host and a moment at which it changes."""
     for page in range(host.size):
         found = web.pages.all_changes(host, page, 30 * DAY_MS)
         if found and found[0] > 2_000 and web.pages.dies_ms(host, page) is None:

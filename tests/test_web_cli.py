@@ -1,4 +1,4 @@
-"""`tarrafa web` and `tarrafa demo` as a person or a script runs them."""
+"""`tarrafa web` and `tarrafa demo` on the command line."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The truth is true: a crawler that knows nothing of it ends with exactly what it says, through both doors."""
+"""The truth holds: the reference crawler ends with exactly the truth's pages, over sockets and in memory."""
 
 import asyncio
 from collections import defaultdict
@@ -25,7 +25,7 @@ from webs import AGENT, Crawl, InstantClock, SocketFetch, body_of, charset_of, r
 
 PLAIN = Plan(hosts=20, pages=400, rng_seed=5)
 HOSTILE = Plan(hosts=60, pages=500, rng_seed=12, faults=parse_faults("hostile"))
-# Not pages, but HTML to whoever believes the header.
+# Not pages, but labelled as HTML.
 SNARES = {"endless", "false-length", "false-type", "gzip-bomb", "trap"}
 
 
@@ -37,19 +37,19 @@ class Run(NamedTuple):
     journal: Journal
 
     def collected(self) -> set[str]:
-        """The pages, without what only pretends to be one."""
+        """Return the collected pages, without those that are only labelled as pages."""
         assert {self.rows[url].kind for url in self.crawl.pages()} <= {"page", *SNARES}
         return {url for url in self.crawl.pages() if self.rows[url].kind == "page"}
 
 
 def enters(web: SyntheticWeb, url: str) -> bool:
-    """All but traps: what lies in them has no end."""
+    """Return True outside of traps, which are endless."""
     host = web.hosts.find(host_of(url).removeprefix("http://"))
     return host is None or not is_trap(host, path_of(url))
 
 
 def crawl_in_memory(plan: Plan, by_sitemap: bool = True, day: int = 0) -> Run:
-    """With a day, the web stands still there: no time passes while it is crawled."""
+    """Crawl in memory; with a day, the web stands still at that day."""
     web, clock, day_seconds = SyntheticWeb(plan), InstantClock(), day * 86_400.0
     transport = MemoryTransport(
         web,
@@ -127,7 +127,7 @@ def test_small_webs_of_any_seed_agree_with_their_truth(seed: int) -> None:
 
 
 def test_webs_hold_something_to_find_and_something_that_is_closed(plain: Run) -> None:
-    """Else the tests above would agree about nothing."""
+    """Otherwise the tests above would compare nothing."""
     assert len(plain.collected()) > 300
     assert any(not row.allowed for row in plain.rows.values() if row.kind == "page")
     assert any(row.reachable == "sitemap" for row in plain.rows.values())
@@ -257,12 +257,12 @@ def test_crawl_over_sockets_collects_the_same_and_is_not_to_blame() -> None:
             assert report["malformed"] == report["robots_violations"] == report["too_early"] == 0
             assert report["requests"] == fetch.count == len(report["entries"])
             memory = SyntheticWeb(replace(PLAIN, port=server.web.plan.port))
-            assert_doors_agree(memory, crawl.pages())
+            assert_transports_agree(memory, crawl.pages())
 
     asyncio.run(story())
 
 
-def assert_doors_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
+def assert_transports_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
     for url, page in pages.items():
         host = web.hosts.find(host_of(url).removeprefix("http://"))
         assert host
@@ -272,7 +272,7 @@ def assert_doors_agree(web: SyntheticWeb, pages: dict[str, Page]) -> None:
 
 
 def test_crawl_over_sockets_gets_through_resets_and_traps() -> None:
-    """Without the faults that make one wait: those stand in the tests of faults."""
+    """Leave out the faults that take time; the tests of faults cover those."""
     faults = parse_faults("traps,flaky,reset,redirect-loop,robots-403,robots-500,robots-unreachable,robots-broken")
 
     async def story() -> None:

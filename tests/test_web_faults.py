@@ -1,4 +1,4 @@
-"""Each fault, through both doors: what a visitor meets, and that the web itself survives it."""
+"""Each fault over sockets and in memory: what a client meets, and that the server survives it."""
 
 import asyncio
 import http.client
@@ -22,7 +22,7 @@ Serve = Callable[..., None]
 
 
 def plan_with(*faults: Fault) -> Plan:
-    """Two hosts, of which the second has all the faults."""
+    """Return a plan of two hosts; the second has all the faults."""
     return Plan(hosts=2, pages=60, faults=frozenset(faults))
 
 

@@ -1,4 +1,4 @@
-"""What hosts serve beside pages: sitemaps, images, PDF files, redirects, missing pages, traps, false bytes."""
+"""What hosts serve besides pages: sitemaps, images, PDF files, redirects, missing pages, traps, false bytes."""
 
 import re
 import struct
@@ -22,7 +22,7 @@ def web() -> SyntheticWeb:
 
 
 def only_fault(*faults: Fault) -> tuple[SyntheticWeb, SyntheticHost]:
-    """A web of two hosts, and the one of them that has the faults."""
+    """Return a web of two hosts, and the host that has the faults."""
     web = SyntheticWeb(Plan(hosts=2, pages=60, faults=frozenset(faults)))
     return web, web.hosts.host(1)
 
@@ -71,7 +71,7 @@ def sitemap_hosts(web: SyntheticWeb) -> list[SyntheticHost]:
 
 
 def listed(web: SyntheticWeb, host: SyntheticHost, now_ms: int = 0) -> list[str]:
-    """Every page that the host's sitemaps name, parts included."""
+    """Return every page that the host's sitemaps list, including parts."""
     pages, parts = sitemap_urls(get(web, host, "/sitemap.xml", now_ms).body)
     for part in parts:
         found, deeper = sitemap_urls(get(web, host, path_of(part), now_ms).body)
@@ -190,7 +190,7 @@ def test_what_is_not_there_is_404(web: SyntheticWeb, path: str) -> None:
 
 
 def steps(web: SyntheticWeb, host: SyntheticHost, path: str, count: int = 60) -> list[str]:
-    """Walk on and on, always by a link that was not yet taken."""
+    """Follow links that were not taken yet, again and again."""
     seen = [path]
     for _ in range(count):
         page = get(web, host, path)
@@ -269,11 +269,11 @@ def test_every_trap_and_snare_is_linked_from_pages_of_its_host() -> None:
         assert any(path.startswith(start) for path in linked), start
 
 
-# Hosts whose answers depend on what was asked before.
+# Hosts whose answers depend on earlier requests.
 
 
 def test_flaky_host_forgets_the_oldest_urls_and_remembers_the_latest() -> None:
-    """A trap on a flaky host has URLs without end: they must not fill the memory."""
+    """A trap on a flaky host has endless URLs, which must not fill the memory."""
     web, host = only_fault(Fault.FLAKY)
     first = web.answer(WebRequest(host, "/x0"))
     assert first.send_mode is SendMode.RESET

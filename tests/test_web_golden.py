@@ -1,6 +1,6 @@
-"""The same seed gives the same bytes, on every machine, in every process, in every version that keeps this file.
+"""The same seed gives the same bytes on every machine, in every process and version.
 
-To see what the digests have become after a change that was meant: `python tests/test_web_golden.py`.
+After an intended change, `python tests/test_web_golden.py` prints the new digests.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def digest(*parts: bytes) -> str:
 
 
 def digests(plan: Plan = PLAN) -> dict[str, str]:
-    """By what they are of. Nothing compressed: what a compressor makes of the same bytes is its own business."""
+    """Return digests by name. Nothing is compressed, because compressors differ."""
     web = SyntheticWeb(plan)
     hosts, pages = hosts_of(web), list(pages_of(web))
     hostile = SyntheticWeb(replace(plan, faults=parse_faults("hostile")))
@@ -92,7 +92,7 @@ def test_asking_in_another_order_gives_the_same_bytes() -> None:
 
 
 def test_digests_tell_of_what_they_are() -> None:
-    """A digest of nothing would always be right."""
+    """A digest of empty bytes would always match."""
     assert digest(b"") not in GOLDEN.values()
     assert len(set(GOLDEN.values())) == len(GOLDEN)
 

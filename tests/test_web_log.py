@@ -1,4 +1,4 @@
-"""What the web tells of itself: who asked too early, against robots.txt or wrongly; the truth; the clock."""
+"""What the server reports: requests too early, against robots.txt or malformed; the truth; the clock."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ PLAN = Plan(hosts=12, pages=150, rng_seed=31)
 async def ask(
     server: SyntheticServer, path: str, *headers: str, method: str = "GET", host: SyntheticHost | None = None
 ) -> Page:
-    """One request on a connection of its own."""
+    """Send one request on its own connection."""
     async with Wire.open(server) as wire:
         wire.ask(host or server.web.hosts.host(0), path, *headers, method=method)
         return await wire.answer()
@@ -41,7 +41,7 @@ def tell(story: Callable[[SyntheticServer], Awaitable[None]], plan: Plan = PLAN,
 
 
 class Visitor:
-    """Visits a host at moments that the test names, and hears what it is to blame for."""
+    """Visit a host at chosen moments, and return the blame."""
 
     def __init__(self, *faults: Fault, delay_seconds: float = 0.0) -> None:
         web = SyntheticWeb(Plan(hosts=2, pages=60, faults=frozenset(faults)))
@@ -332,10 +332,10 @@ def test_hosts_are_told_as_a_resolvers_map() -> None:
         ("GET", "/__log?entries=x", 400, "entries=100"),
         ("GET", "/__log?entries=-1", 400, "entries=100"),
         ("GET", "/__log?entries=" + "9" * 5_000, 400, ""),
-        ("GET", "/__log?entrys=1", 400, "/__log does not know entrys; it knows entries"),
+        ("GET", "/__log?entrys=1", 400, "/__log does not take entrys; it takes entries"),
         ("GET", "/__truth?kind=pages", 400, 'no URL is of the kind "pages"; kinds are page, redirect'),
-        ("GET", "/__truth?sumary", 400, "it knows summary, kind, host"),
-        ("GET", "/__hosts?x", 400, "it knows nothing"),
+        ("GET", "/__truth?sumary", 400, "it takes summary, kind, host"),
+        ("GET", "/__hosts?x", 400, "it takes nothing"),
         ("POST", "/__clock", 400, "advance_seconds=86400"),
         ("POST", "/__clock?advance_seconds=", 400, "advance_seconds=86400"),
         ("POST", "/__clock?advance_seconds=soon", 400, "advance_seconds=86400"),

@@ -1,4 +1,4 @@
-"""The door of real sockets: what becomes of requests that are not HTTP as it should be."""
+"""The server and requests that are not valid HTTP."""
 
 import contextlib
 import re
@@ -130,7 +130,7 @@ def test_unknown_host_closes_the_connection_without_a_word(serve: Serve) -> None
         for authority in ("example.org", "127.99.0.1", "x" * 5_000, "www.tz--a" + "9" * 5_000 + ".com"):
             async with Wire.open(server) as wire:
                 wire.send(f"GET / HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
-                # A reset is also a way to say that nobody is there.
+                # A reset also says that no host is there.
                 with contextlib.suppress(ConnectionResetError):
                     assert await wire.is_at_end()
         assert server.journal.report(0)["requests"] == 0

@@ -22,7 +22,7 @@ def web() -> SyntheticWeb:
 
 @pytest.fixture(scope="module")
 def sample(web: SyntheticWeb) -> list[tuple[SyntheticHost, int, Page, Reader]]:
-    """Four hundred pages from all over the web, front pages among them."""
+    """Return four hundred pages from the whole web, including front pages."""
     every = list(pages_of(web))
     chosen = every[:: len(every) // 400]
     found = [(host, page, get(web, host, page)) for host, page in chosen]
@@ -212,7 +212,7 @@ def test_other_paths_are_no_pages(web: SyntheticWeb, path: str) -> None:
 
 
 def test_a_path_with_needless_escapes_is_the_same_page(web: SyntheticWeb) -> None:
-    """Servers decode before they look; crawlers that do not canonicalise ask like this."""
+    """Servers decode before they look up a path; crawlers that do not canonicalise send such requests."""
     for host in hosts_of(web)[:40]:
         if host.size > 1:
             plain = web.pages.entry(host, 1).path
@@ -284,7 +284,7 @@ def test_gzip_does_not_come_to_who_does_not_want_it(web: SyntheticWeb, wish: str
 
 
 def test_a_small_bound_on_what_is_kept_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Webs larger than the caches forget and work out again, and must come to the same."""
+    """Webs larger than the caches compute entries again, and must get the same."""
     plan = Plan(hosts=30, pages=600, rng_seed=6)
     roomy = SyntheticWeb(plan)
     expected = {(host.number, page): roomy.renderer.page(host, page, 0) for host, page in pages_of(roomy)}

@@ -1,4 +1,4 @@
-"""The lie of the land: hosts, sizes, addresses and names, neighbours, faults."""
+"""Hosts of a plan: sizes, addresses and names, neighbours, faults."""
 
 import ipaddress
 import statistics

@@ -1,4 +1,4 @@
-"""robots.txt of every kind, and the web's own judge of who obeys it."""
+"""robots.txt of every kind, and the web's own judgement of requests."""
 
 import pytest
 from protego import Protego
@@ -169,7 +169,7 @@ def test_crawl_delay_is_said_and_meant() -> None:
 
 
 def test_judge_does_not_care_how_a_letter_is_written(plain: SyntheticWeb) -> None:
-    """A request for /%63gi-bin/ asks for /cgi-bin/ all the same."""
+    """A request for /%63gi-bin/ is a request for /cgi-bin/."""
     host = next(host for host in hosts_of(plain) if host.robots)
     assert not plain.robots.allows(host, "/%63gi-bin/x")
     assert not plain.robots.allows(host, "/cgi%2Dbin/x")

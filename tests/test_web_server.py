@@ -1,4 +1,4 @@
-"""The door of real sockets: HTTP/1.1 as it should be."""
+"""The server and valid HTTP/1.1."""
 
 import asyncio
 import re
@@ -210,7 +210,7 @@ def test_body_in_chunks_is_not_read_and_the_connection_is_closed(serve: Serve) -
     serve(story)
 
 
-def test_two_doors_bring_the_same_bytes(serve: Serve) -> None:
+def test_server_and_memory_return_the_same_bytes(serve: Serve) -> None:
     async def story(server: SyntheticServer) -> None:
         web = SyntheticWeb(server.web.plan)
         async with Wire.open(server) as wire:

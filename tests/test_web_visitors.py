@@ -1,4 +1,4 @@
-"""The door of real sockets: bounds, and visitors who behave oddly."""
+"""The server and clients that behave oddly; its bounds."""
 
 import asyncio
 from dataclasses import replace
@@ -38,7 +38,7 @@ def test_slow_answer_comes_when_its_time_has_come_and_the_next_after_it(
             wire.ask(host, "/robots.txt")
             await until(lambda: server.journal.report(0)["requests"])
             assert await wire.is_silent()
-            await clock.advance(1)  # what this host takes for an answer
+            await clock.advance(1)  # the fault of this host
             assert (await wire.answer()).body == get(server.web, host, 0).body
             assert await wire.is_silent()
             await clock.advance(1)
@@ -130,7 +130,7 @@ def test_body_without_end_waits_for_a_visitor_who_does_not_read(serve: Serve) ->
 
 
 def test_visitor_from_another_network_is_sent_away() -> None:
-    """Where the kernel cannot bind to the loopback device, the server keeps strangers out by itself."""
+    """If the kernel cannot bind to the loopback device, the server itself refuses other clients."""
 
     class Stranger:
         is_gone = False

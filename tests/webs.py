@@ -1,4 +1,4 @@
-"""What the tests of the synthetic web share: a clock without waiting, readers of pages, and a crawler to compare with.
+"""Helpers for tests of the synthetic web: a clock without waiting, parsers of pages, and a reference crawler.
 
 The crawler is written to be obviously right, not fast: breadth first, one request at a time, the standard library's
 HTML parser, protego for robots.txt. It knows nothing of how the web is made.
@@ -38,7 +38,7 @@ Serve = Callable[..., None]
 
 
 class InstantClock:
-    """Whoever sleeps wakes at once, later: for one visitor alone, an hour passes in no time."""
+    """A clock that jumps ahead at each sleep: for a single client, an hour passes in no time."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.time = now
@@ -59,12 +59,12 @@ def hosts_of(web: SyntheticWeb) -> list[SyntheticHost]:
 
 
 def pages_of(web: SyntheticWeb) -> Iterator[tuple[SyntheticHost, int]]:
-    """Every page that is there when the web begins."""
+    """Yield every page that exists when the web begins."""
     return ((host, page) for host in hosts_of(web) for page in range(host.size))
 
 
 def get(web: SyntheticWeb, host: SyntheticHost, path: str | int, now_ms: int = 0, **headers: str) -> Page:
-    """What stands at a path, or at the path of a page's number; `accept_encoding="gzip"` is a header."""
+    """Return what is at a path, or at the path of a page's number; `accept_encoding="gzip"` is a header."""
     if isinstance(path, int):
         path = web.pages.entry(host, path).path
     asked = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -74,7 +74,7 @@ def get(web: SyntheticWeb, host: SyntheticHost, path: str | int, now_ms: int = 0
 
 
 class Reader(HTMLParser):
-    """What stands in a page: its links as they are written, and what its head says."""
+    """Parse a page: its links as they are written, and its head."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Reader(HTMLParser):
 
 
 def unpacked(body: bytes, limit_bytes: int = BODY_MAX_BYTES) -> bytes:
-    """gzip undone, up to a bound."""
+    """Decompress gzip, up to a bound."""
     return zlib.decompressobj(31).decompress(body, limit_bytes)
 
 
@@ -130,7 +130,7 @@ def body_of(page: Page) -> bytes:
 
 
 def charset_of(page: Page, body: bytes) -> str:
-    """As the header says, else as the page says."""
+    """Return the charset of the header, else of the page."""
     declared = re.search(r"charset=([\w-]+)", page.header("content-type") or "")
     within = re.search(rb"<meta charset=\"([\w-]+)\"", body[:1024])
     return declared[1] if declared else within[1].decode() if within else "utf-8"
@@ -142,7 +142,7 @@ def read_page(page: Page) -> Reader:
 
 
 def sitemap_urls(body: bytes) -> tuple[list[str], list[str]]:
-    """The pages and the further sitemaps that a sitemap names."""
+    """Return the pages and the further sitemaps that a sitemap lists."""
     root = ElementTree.fromstring(unpacked(body) if body.startswith(b"\x1f\x8b") else body)
     found = [element.text or "" for element in root.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]
     return ([], found) if root.tag.endswith("sitemapindex") else (found, [])
@@ -152,7 +152,7 @@ Fetch = Callable[[Request], Awaitable[Page | Failure]]
 
 
 class Rules:
-    """What a host's robots.txt says, by RFC 9309: unreachable forbids all, missing allows all."""
+    """The rules of a host's robots.txt by RFC 9309: unreachable forbids all, missing allows all."""
 
     def __init__(self, outcome: Page | Failure) -> None:
         self._rules = Protego.parse("")
@@ -167,14 +167,14 @@ class Rules:
 
 @dataclass
 class Crawl:
-    """What a crawl found: every URL it met, and every answer it got."""
+    """A reference crawl: every URL it met, and every answer it got."""
 
     fetch: Fetch
     sleep: Callable[[float], Awaitable[None]]
     enters: Callable[[str], bool] = lambda _: True
     by_sitemap: bool = True
     allowed: dict[str, bool] = field(default_factory=dict)  # every URL met
-    answers: dict[str, Page | Failure] = field(default_factory=dict)  # what was fetched as a page
+    answers: dict[str, Page | Failure] = field(default_factory=dict)  # fetched as pages
     depth: dict[str, int] = field(default_factory=dict)
     _rules: dict[str, Rules] = field(default_factory=dict)
     _queue: deque[str] = field(default_factory=deque)
@@ -190,7 +190,7 @@ class Crawl:
         return self
 
     async def _get(self, url: str) -> Page | Failure:
-        """Tries again what was reset or put off."""
+        """Fetch, with retries after a reset or Retry-After."""
         for _ in range(TRIES):
             outcome = await self.fetch(Request(url))
             if isinstance(outcome, Page):
@@ -205,7 +205,7 @@ class Crawl:
         if url in self.allowed or not self.enters(url):
             return
         rules = await self._rules_of(host_of(url))
-        if url in self.allowed:  # the host's sitemap knew it
+        if url in self.allowed:  # the host's sitemap listed it
             return
         self.allowed[url], self.depth[url] = rules.allow(url), depth
         if self.allowed[url]:
@@ -236,13 +236,13 @@ class Crawl:
             yield from followed(page)
 
     def pages(self) -> dict[str, Page]:
-        """What a crawler would keep: answered with 200, and HTML."""
+        """Return what a crawler keeps: HTML, answered with 200."""
         kept = {url: page for url, page in self.answers.items() if isinstance(page, Page) and page.status == 200}
         return {url: page for url, page in kept.items() if page.media_type == "text/html"}
 
 
 def followed(page: Page) -> list[str]:
-    """The URLs that a page lets a crawler go on to, in its order."""
+    """Return the URLs that a crawler may follow from a page, in order."""
     reader = read_page(page)
     if reader.nofollow:
         return []
@@ -253,7 +253,7 @@ def followed(page: Page) -> list[str]:
 
 
 class SocketFetch:
-    """Fetches over real sockets by the standard library's client, in a thread, with one connection for each host."""
+    """Fetch over sockets by the standard library's client, in a thread, with one connection for each host."""
 
     def __init__(self, user_agent: str = AGENT, accept_encoding: str = "gzip", timeout_seconds: float = 60.0) -> None:
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": accept_encoding}
@@ -285,7 +285,7 @@ class SocketFetch:
 
 
 class Wire:
-    """A connection on which a test says byte for byte what it wants, and reads what comes."""
+    """A connection on which a test sends and reads exact bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -294,7 +294,7 @@ class Wire:
     @classmethod
     @asynccontextmanager
     async def open(cls, server: SyntheticServer, host: SyntheticHost | None = None) -> AsyncIterator["Wire"]:
-        """To a host's address, else to the first one's."""
+        """Connect to a host's address, else to the first one's."""
         address = host.address if host else "127.0.0.1"
         reader, writer = await asyncio.open_connection(address, server.web.plan.port)
         try:
@@ -314,13 +314,13 @@ class Wire:
         self.send(f"{method} {path} HTTP/{version}\r\n{fields}\r\n".encode())
 
     async def head(self) -> Page:
-        """Status and headers, with an empty body."""
+        """Read status and headers; the body is empty."""
         status, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").rstrip().split("\r\n")
         headers = tuple((line.partition(":")[0], line.partition(":")[2].strip()) for line in lines)
         return Page("", int(status.split()[1]), headers, b"", at=0.0)
 
     async def answer(self) -> Page:
-        """A whole answer to anything but HEAD."""
+        """Read a whole answer to any method but HEAD."""
         page = await self.head()
         length = page.header("content-length")
         if page.header("transfer-encoding") == "chunked":
@@ -335,11 +335,11 @@ class Wire:
         assert await self.reader.readline() == b"\r\n"
 
     async def is_at_end(self) -> bool:
-        """Whether the other side has closed, without a byte more."""
+        """Return True if the server has closed without sending more."""
         return await self.reader.read(1) == b""
 
     async def is_silent(self) -> bool:
-        """Whether nothing comes while we wait a moment."""
+        """Return True if nothing arrives for a moment."""
         try:
             await asyncio.wait_for(self.reader.read(1), 0.02)
         except TimeoutError:
@@ -348,8 +348,8 @@ class Wire:
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    """Let everyone else go on until it is so."""
-    while not is_so():  # noqa: ASYNC110 - what is waited for does not know that it is
+    """Yield to other tasks until the condition holds."""
+    while not is_so():  # noqa: ASYNC110 - there is no event to wait for
         await asyncio.sleep(0)
 
 
@@ -360,12 +360,12 @@ def run_story(
     clock: Clock | None = None,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> None:
-    """Serve the web on a free port while the story is told; whatever fails within the server fails the test."""
+    """Serve the web on a free port while the story runs; any exception in the server fails the test."""
     failed: list[object] = []
 
     async def whole() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
-        # Nothing is measured: this ends a test that would hang for ever.
+        # Not a measurement: this ends a test that hangs.
         async with asyncio.timeout(60), open_server(replace(plan, port=0), habits, clock) as server:
             await story(server)
 
@@ -375,7 +375,7 @@ def run_story(
 
 
 def serve_on(loop_factory: Callable[[], asyncio.AbstractEventLoop]) -> Serve:
-    """Tells stories on such a loop."""
+    """Return a function that runs stories on such a loop."""
 
     def run(
         story: Story, plan: Plan = SERVED, habits: ServingOptions = DEFAULT_SERVING, clock: Clock | None = None

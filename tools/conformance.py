@@ -202,10 +202,10 @@ def case_of(line: str, keys: tuple[str, ...], where: str) -> Case:
     try:
         case = json.loads(line)
     except ValueError as error:
-        raise InputError(f"{where} is not JSON ({error}): mend the line or remove it") from error
+        raise InputError(f"{where} is not JSON ({error}): correct the line or remove it") from error
     missing = [key for key in keys if not isinstance(case, dict) or key not in case]
     if missing:
-        raise InputError(f"{where} lacks {', '.join(missing)}: mend the line or remove it")
+        raise InputError(f"{where} lacks {', '.join(missing)}: correct the line or remove it")
     return dict(case)
 
 

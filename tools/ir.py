@@ -85,7 +85,9 @@ def read_collection(folder: Path) -> Collection:
             query, document, gain = line.split("\t")
             gains.setdefault(query, {})[document] = int(gain)
     except (OSError, ValueError) as error:
-        raise InputError(f"{folder} is no collection ({error}): give docs.jsonl, queries.tsv and qrels.tsv") from error
+        raise InputError(
+            f"{folder} is not a collection ({error}): give docs.jsonl, queries.tsv and qrels.tsv"
+        ) from error
     return Collection(documents, queries, gains)
 
 

@@ -1,7 +1,6 @@
-"""Time as a seam: whatever waits or asks for the time takes a `Clock`.
+"""Clocks: code that sleeps or needs the time takes a `Clock`.
 
-`SystemClock` is the machine's; `VirtualClock` stands still until told to advance, and a sleep on it ends when its
-time has come. Time is in seconds since the Unix epoch.
+`SystemClock` is the machine's. `VirtualClock` stands still until `advance`, which also ends the sleeps that are due.
 """
 
 import asyncio
@@ -20,11 +19,11 @@ class Instant(NamedTuple):
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since the Unix epoch; may jump when the machine's clock is set."""
+        """Return seconds since the Unix epoch. May jump when the machine's clock is set."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back. For durations and delays."""
+        """Return seconds since some moment. Never goes back; for durations and delays."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -36,21 +35,23 @@ def instant_of(clock: Clock) -> Instant:
 
 
 class SystemClock:
-    # The functions themselves: they are asked a dozen times for each page.
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
 class VirtualClock:
-    """A clock that only moves when `advance` is called, so that an hour of politeness is tested in a millisecond."""
+    """A clock that moves only in `advance`, so that an hour of politeness is tested in a millisecond."""
 
     def __init__(self, now: float = 0.0) -> None:
         self._now = now
         self._order = itertools.count()
-        # Filled by sleep, emptied by advance: (when, order of arrival, who waits).
+        # Heap of (when, order of arrival, future). Filled by sleep, emptied by advance.
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
 
     def now(self) -> float:
@@ -65,7 +66,7 @@ class VirtualClock:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass: sleepers wake in order, and what they do next happens at their own moment."""
+        """Let time pass. Sleepers wake in order, and run at their own moment before the next one wakes."""
         end = self._now + seconds
         await self._settle()
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -77,6 +78,6 @@ class VirtualClock:
         self._now = end
 
     async def _settle(self) -> None:
-        """Let every task that can run do so before time moves on."""
+        """Let every task that is ready run before time moves on."""
         for _ in range(20):
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""SQLite files of ours: written ahead, known by a format, and with their errors in words."""
+"""SQLite files in WAL mode, with a format number, and with errors as `WorkError` and `DamagedError`."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,16 +12,16 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Database:
-    """One file. A killed process loses nothing; with `is_durable`, a machine without power does not either.
+    """One file. A killed process loses nothing that was committed; with `is_durable`, nor does a loss of power.
 
-    Whoever opens it and whoever uses it may be two threads, though never at the same time.
+    It may be opened in one thread and used in another, but never by two at the same time.
     """
 
     def __init__(self, path: Path, tables: str, number: int, remedy: str, *, is_durable: bool) -> None:
-        """`tables` is what a new file begins with, `number` its format, `remedy` what to do about a damaged one."""
+        """Open the file. A new one gets `tables` and the format `number`; `remedy` tells the user how to replace it."""
         self._path = path
         self._remedy = remedy
-        with self._translated():
+        with self._map_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -31,7 +31,7 @@ class Database:
             raise
 
     def _open(self, tables: str, number: int, is_durable: bool) -> None:
-        with self._translated():
+        with self._map_errors():
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -42,40 +42,40 @@ class Database:
                 raise DamagedError(f"{self._path} has format {version}, not {number}; {self._remedy}")
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._translated():
+        with self._map_errors():
             return self._connection.execute(query, values).fetchall()
 
     def write(self, command: str, values: Sequence[Any] = ()) -> None:
-        with self._translated():
+        with self._map_errors():
             self._connection.execute(command, values)
 
     def write_many(self, command: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._translated():
+        with self._map_errors():
             self._connection.executemany(command, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written within, or nothing."""
+        """Commit everything that is written in the block, or nothing."""
         self.write("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            # After some errors, such as a full disk, SQLite has done it already.
+            # After some errors, such as a full disk, SQLite has rolled back already.
             if self._connection.in_transaction:
                 self.write("ROLLBACK")
             raise
         self.write("COMMIT")
 
     def close(self) -> None:
-        with self._translated():
+        with self._map_errors():
             self._connection.close()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _map_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            # Connections that were closed have no code; a code's low byte is its kind.
+            # Errors of a closed connection have no code; the low byte of a code is its kind.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
                 raise DamagedError(f"{self._path} is not what was written ({error}); {self._remedy}") from error
             raise WorkError(f"{self._path}: {error}; go on when there is room and permission") from error

@@ -1,10 +1,10 @@
-"""How many files and connections this process may have open at once. Systems allow few until one asks for more."""
+"""Raise the limit of open files and sockets. Systems allow few until a process asks for more."""
 
 import resource
 
 
 def allow_open(wanted_count: int) -> int:
-    """Ask for as many, if fewer are allowed; how many are now, which may still be fewer."""
+    """Raise the limit to `wanted_count` if it is lower; return the limit, which may still be lower."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted_count

@@ -1,11 +1,11 @@
-"""Every error of our own; what the outside raises is translated into one of these where it enters.
+"""Every error of our own. Errors of libraries and of the system are turned into one of these where they enter.
 
-    TarrafaError              message for a person, in one line, that says what to do
-    ├── InputError            the user's input is wrong: exit code 2
-    │   ├── ConfigurationError    a configuration file or flag: names file, key, line
-    │   ├── ContactMissingError   a public host was to be visited without saying who visits
-    │   └── LockedError             another process works in the same folder
-    └── WorkError             the input was right and the work failed all the same: exit code 1
+    TarrafaError              a message for the user, in one line, that says what to do
+    ├── InputError            wrong input: exit code 2
+    │   ├── ConfigurationError    in a configuration file or flag; names file, key, line
+    │   ├── ContactMissingError   the user agent names no contact, and public hosts were to be visited
+    │   └── LockedError             another process has locked the folder
+    └── WorkError             the input was right and the work failed: exit code 1
         └── DamagedError          a file is not what was written to it
 
 Expected outcomes of the web (a 404, a time-out, a robots refusal) are values, never exceptions.
@@ -13,13 +13,13 @@ Expected outcomes of the web (a 404, a time-out, a robots refusal) are values, n
 
 
 class TarrafaError(Exception):
-    """Something to tell the user in one line; `exit_code` is what the command line ends with."""
+    """An error with a message for the user, in one line. The command line exits with `exit_code`."""
 
     exit_code = 1
 
 
 class InputError(TarrafaError):
-    """What the user gave cannot be used; nothing was done."""
+    """The input cannot be used; nothing was done."""
 
     exit_code = 2
 
@@ -29,7 +29,7 @@ class ConfigurationError(InputError):
 
 
 class ContactMissingError(InputError):
-    """The user agent has no address to write to, so public hosts are not visited."""
+    """The user agent names no contact, so public hosts are not visited."""
 
 
 class WorkError(TarrafaError):
@@ -37,8 +37,8 @@ class WorkError(TarrafaError):
 
 
 class LockedError(InputError):
-    """Another process works in the folder; two would destroy each other's work."""
+    """Another process has locked the folder; two would destroy each other's work."""
 
 
 class DamagedError(WorkError):
-    """A file of ours was cut or changed since it was written; it is named, and never taken for true."""
+    """A file was cut or changed since it was written. The message names it; its contents are never used."""

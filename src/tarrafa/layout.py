@@ -23,6 +23,7 @@ from pathlib import Path
 
 FIRST_AGENT = "00"
 _AGENTS = "agents"
+_INDEX = "index"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class CrawlPaths:
 
     @property
     def index(self) -> Path:
-        return self.agent / "index"
+        return self.agent / _INDEX
 
     @property
     def repository(self) -> Path:
@@ -91,12 +92,17 @@ class CrawlPaths:
 
 
 def agents_of(root: Path) -> Iterator[CrawlPaths]:
-    """Return the paths of each agent that has begun, by name."""
+    """Yield the paths of each agent that has begun, by name."""
     folder = root / _AGENTS
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         paths = CrawlPaths(root, path.name)
         if paths.hosts.is_file():
             yield paths
+
+
+def index_folders(root: Path) -> list[Path]:
+    """Return the index folders of all agents, by the agent's name."""
+    return sorted((root / _AGENTS).glob(f"*/{_INDEX}"))
 
 
 def part_of(path: Path, root: Path) -> str:

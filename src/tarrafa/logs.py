@@ -1,10 +1,10 @@
-"""Events for people and for programs, on the standard `logging` module.
+"""Events with fields, as text or JSON lines, on the standard `logging` module.
 
     event(log, "page fetched", url=page.url, status=page.status)
-    event(log, "host set aside", logging.WARNING, host=host, failures=5)
+    event(log, "host suspended", logging.WARNING, host=host, failures=5)
 
-Text is one readable line, JSON is one object a line, both to standard error. Values come from strangers: nothing that
-they hold may break a line, move a terminal's cursor, grow without bound, or raise.
+Each event is one line on standard error. Values come from strangers: none may break a line, move a terminal's cursor,
+grow without bound, or raise.
 """
 
 import json
@@ -32,20 +32,20 @@ def event(logger: logging.Logger, name: str, level: int = logging.INFO, /, **fie
 
 
 def start(level: str, line_format: str, stream: TextIO | None = None) -> None:
-    """Send events to `stream`, standard error if not given. Calling again replaces what the last call set up."""
+    """Send events to `stream`, by default standard error. A second call replaces the first."""
     root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _Handler)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, _EventHandler)]:
         root.removeHandler(handler)
-    handler = _Handler(stream or sys.stderr)
+    handler = _EventHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if line_format == "json" else TextFormatter())
     root.addHandler(handler)
-    # Other people's libraries are heard from warnings up, whatever level is asked of ours.
+    # The level is for Tarrafa alone. Libraries log from warnings up.
     logging.getLogger("tarrafa").setLevel(level.upper())
 
 
-class _Handler(logging.StreamHandler[TextIO]):
+class _EventHandler(logging.StreamHandler[TextIO]):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """A log that cannot be written (its pipe is closed, the disk is full) must not stop the work it tells of."""
+        """Ignore the error: a log that cannot be written (closed pipe, full disk) must not stop the work."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -79,12 +79,12 @@ def _entry(record: logging.LogRecord) -> dict[str, Any]:
 def _message(record: logging.LogRecord) -> str:
     try:
         return _cut(record.getMessage())
-    except Exception:  # noqa: BLE001 - a wrong format string in a library must not cost us the event
+    except Exception:  # noqa: BLE001 - a wrong format string in a library must not lose the event
         return _cut(_text(record.msg))
 
 
 def _plain(value: object, depth: int = 0) -> Any:
-    """The value in what JSON knows, bounded."""
+    """Return the value as JSON types, within bounds."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

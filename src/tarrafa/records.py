@@ -1,20 +1,20 @@
-"""What moves between rooms: small frozen records, and the one seam through which the web enters.
+"""The records that move between rooms, and the `Transport` through which the web enters.
 
     Request ──► Transport ──► Page       the host answered, whatever the status
-                         └──► Failure    no answer that could be kept, and why
+                         └──► Failure    there was no usable answer, and why
 
-A 404 is a `Page`; a time-out is a `Failure`. Neither is an exception.
+A 404 is a `Page`; a timeout is a `Failure`. Neither is an exception.
 """
 
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-# Names as the host wrote them, in the order in which they came; a name may come twice.
+# Names as the host wrote them, in its order; a name may be repeated.
 Headers = tuple[tuple[str, str], ...]
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """The first value of that name, in any case of letters."""
+    """Return the first value of that name, in any case; None if there is none."""
     wanted = name.lower()
     for key, value in headers:
         if key.lower() == wanted:
@@ -23,19 +23,19 @@ def header(headers: Headers, name: str) -> str | None:
 
 
 class Request(NamedTuple):
-    """One page to fetch. The URL is canonical; the headers come on top of those that the transport always sends."""
+    """One page to fetch. The URL is canonical; the headers are sent beside the transport's `request_headers`."""
 
     url: str
     headers: Headers = ()
-    address: str = ""  # connect to this one; empty leaves the choice to the transport
-    any_type: bool = False  # read the body whatever its type, as for robots.txt
-    body_limit_bytes: int | None = None  # instead of the usual one
+    address: str = ""  # to connect to; empty leaves the choice to the transport
+    any_type: bool = False  # read the body whatever its media type, as for robots.txt
+    body_limit_bytes: int | None = None  # in place of the configured one
 
 
 class Timings(NamedTuple):
-    """How long each step took; zero for a step that was not needed."""
+    """The duration of each step; zero for a step that was not needed."""
 
-    name_seconds: float = 0.0  # from the name to its addresses
+    name_seconds: float = 0.0  # DNS lookup
     connect_seconds: float = 0.0  # one round trip to the address
     tls_seconds: float = 0.0
     first_byte_seconds: float = 0.0  # from the request being sent to the first byte of the answer
@@ -43,7 +43,7 @@ class Timings(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What was fetched. The body is as received, still in its content coding; redirects are pages of their own."""
+    """An answer. The body is as received, still in its content coding; a redirect is a page of its own."""
 
     url: str
     status: int
@@ -51,33 +51,33 @@ class Page(NamedTuple):
     body: bytes
     at: float  # seconds since the Unix epoch, when the fetch began
     timings: Timings = Timings()
-    truncated: bool = False  # the body was cut at its bound, or broke off before its announced end
-    address: str = ""  # that answered
-    unread: bool = False  # its type is not wanted, so the body was left with the host
+    truncated: bool = False  # the body was cut at its bound, or ended before its announced length
+    address: str = ""  # the one that answered
+    unread: bool = False  # the media type is not wanted, so the body was not read
     http_version: str = "1.1"
-    reason: str = ""  # the words after the status; HTTP/2 has none
-    tls: str = ""  # what is wrong with the certificate, where that was accepted
+    reason: str = ""  # the reason phrase after the status; HTTP/2 has none
+    tls: str = ""  # what is wrong with the certificate, if a broken one was accepted
 
     def header(self, name: str) -> str | None:
         return header(self.headers, name)
 
     @property
     def media_type(self) -> str:
-        """`text/html` of `Text/HTML; charset=utf-8`; empty when the host does not say."""
+        """Return `text/html` for `Text/HTML; charset=utf-8`; empty without a Content-Type."""
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
 
 class FailureKind(StrEnum):
     NAME = "name"  # the name has no address
-    PRIVATE = "private"  # the name leads into a private network and that is not allowed
-    REFUSED = "refused"  # nobody listens there
-    UNREACHABLE = "unreachable"  # no way to the address
+    PRIVATE = "private"  # the name has only private addresses, which are not allowed
+    REFUSED = "refused"  # the port is closed
+    UNREACHABLE = "unreachable"  # no route to the address
     TIMEOUT = "timeout"
     RESET = "reset"  # the connection broke before the answer was complete
     TLS = "tls"  # the certificate or the handshake is wrong
     HEADER = "header"  # the header is larger than its bound
-    ANSWER = "answer"  # what came is not HTTP
-    URL = "url"  # cannot be asked for by HTTP at all
+    ANSWER = "answer"  # not HTTP
+    URL = "url"  # not an http or https URL
     OTHER = "other"
 
 
@@ -92,7 +92,7 @@ class Transport(Protocol):
 
     @property
     def request_headers(self) -> Headers:
-        """Headers that every request carries."""
+        """Return the headers that every request carries."""
         ...
 
     async def fetch(self, request: Request) -> Page | Failure:

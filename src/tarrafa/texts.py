@@ -1,4 +1,4 @@
-"""Text from strangers, made safe to show: on one line, of bounded length, without what a terminal would obey."""
+"""Make text from strangers safe to show: one line, of bounded length, without control sequences."""
 
 
 def cut(text: str, limit: int) -> str:
@@ -6,12 +6,12 @@ def cut(text: str, limit: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not a visible character or a plain space written as an escape."""
+    """Return the text with every character that is neither visible nor a plain space as an escape."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def quoted(text: str, limit: int = 80) -> str:
-    """The text in double quotes, for a message."""
+    """Return the text in double quotes, for a message."""
     return '"{}"'.format(printable(cut(text, limit).replace("\\", "\\\\").replace('"', '\\"')))

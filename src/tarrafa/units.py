@@ -1,7 +1,7 @@
-"""Durations and sizes as people write them: a number with its unit, "30s" or "2MB".
+"""Parse and format durations and sizes: a number with its unit, "30s" or "2MB".
 
-A bare number is refused: nobody can tell whether 30 means seconds or minutes. Inside, durations are seconds (`float`)
-and sizes are bytes (`int`). What is formatted here is parsed back to the same value.
+A number without a unit is refused: 30 may mean seconds or minutes. Durations are seconds (`float`) and sizes are bytes
+(`int`). `format_duration` and `format_size` give text that is parsed back to the same value.
 """
 
 import re
@@ -11,7 +11,7 @@ from decimal import Decimal
 from tarrafa.errors import InputError
 from tarrafa.texts import quoted
 
-# From large to small: formatting takes the first unit that leaves a whole number.
+# From large to small: formatting takes the first unit that gives a whole number.
 DURATION_UNITS = {
     "d": Decimal(86_400),
     "h": Decimal(3_600),
@@ -37,12 +37,12 @@ _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,30})?) ?([A-Za-z]*)")
 
 
 def parse_duration(text: str) -> float:
-    """Seconds."""
+    """Return seconds."""
     return float(_parse(text, "duration", DURATION_UNITS, "30s"))
 
 
 def parse_size(text: str) -> int:
-    """Bytes."""
+    """Return bytes."""
     size = _parse(text, "size", SIZE_UNITS, "2MB")
     if size != int(size):
         raise InputError(f'{quoted(text)} is not a whole number of bytes; write for example "2MB"')
@@ -59,7 +59,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """For people, in two units at most: `2 h 5 min`, `12.3 s`."""
+    """Return a duration to read, in two units at most: `2 h 5 min`, `12.3 s`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -70,7 +70,7 @@ def rough_duration(seconds: float) -> str:
 
 
 def rough_size(size_bytes: float) -> str:
-    """For people, in three digits: `1.23 GB`, `45.6 MB`, `789 B`."""
+    """Return a size to read, in three digits: `1.23 GB`, `45.6 MB`, `789 B`."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size_bytes >= factor:
             value = size_bytes / factor

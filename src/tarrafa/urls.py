@@ -1,22 +1,21 @@
-"""URLs by the URL standard: resolve an href, make it canonical, name its host and site, give it a stable fingerprint.
+"""URLs by the URL standard: resolve an href, make it canonical, name its host and site, fingerprint it.
 
-An href is whatever text a page holds. `resolve` turns it into an address as a browser does; `canonical` gives that
-address its one spelling, the only form that is called a URL here; `BaseUrl.link` does both for the hrefs of a page.
-Functions whose argument is named `url` or `host` trust it to be canonical.
+An href is any text in a page. `resolve` turns it into an address as a browser does; `canonical` gives the address its
+one spelling, the only form that is called a URL here; `BaseUrl.link` does both for the hrefs of a page. Functions with
+an argument named `url` or `host` trust it to be canonical.
 
-1. `parse`, `resolve`, `canonical` and `BaseUrl` never raise, whatever the text: what is not an address is None.
+1. `parse`, `resolve`, `canonical` and `BaseUrl` never raise: for a text that is no address they return None.
 2. `canonical` is idempotent, and asks the server for the same thing as the text it was given.
-3. `BaseUrl(url).link(href)` is `canonical(resolve(href, url))` where that is http or https, and None elsewhere.
-4. Fingerprints and blocks are the same on every machine and in every version: they are stored.
+3. `BaseUrl(url).link(href)` is `canonical(resolve(href, url))` if that is http or https, else None.
+4. Fingerprints and hashes are the same on every machine and in every version: they are stored.
 
-Not done here: deciding what is worth visiting (session parameters, depth, credentials): that is the scope's business.
-The reasons for each choice stand in docs/concepts/urls.md.
+Not done here: deciding which URLs to visit (session parameters, depth, credentials), which is the scope's business.
+The reasons for each choice are in docs/concepts/urls.md.
 """
 
 import codecs
 import re
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import ada_url
@@ -24,11 +23,11 @@ import publicsuffixlist
 import webencodings
 import xxhash
 
-# RFC 9110 asks everyone to support 8,000 octets; longer addresses are traps. Bounds what enters and what leaves.
+# RFC 9110 asks for support of 8,000 octets; longer addresses are traps. The bound is for input and output.
 URL_MAX_CHARS = 8000
 
 _HTTP = ("http://", "https://")
-# Where the standard encodes the query as the page is encoded.
+# Schemes for which the standard encodes the query in the encoding of the page.
 _ENCODED = (*_HTTP, "ftp:", "file:")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -59,7 +58,7 @@ def parse(text: str) -> Url | None:
 
 
 def resolve(href: str, base: str | None, encoding: str = "utf-8") -> str | None:
-    """The address that `href` means in a page at `base` written in `encoding`, fragment included."""
+    """Return the address of `href` in a page at `base` written in `encoding`, with its fragment."""
     return _resolve(href, base, _query_codec(encoding))
 
 
@@ -77,7 +76,7 @@ def _join(href: str, base: str | None) -> str | None:
         joined: str = ada_url.normalize_url(href) if base is None else ada_url.join_url(base, href)
     except ValueError:
         scalars = _scalars(href), base and _scalars(base)
-        # Either it is no address, or it holds lone surrogates, for which browsers read U+FFFD.
+        # It is no address, or contains lone surrogates, which browsers replace by U+FFFD.
         return None if scalars == (href, base) else _join(*scalars)
     return joined
 
@@ -86,10 +85,11 @@ def _scalars(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# The output encoding of these labels is UTF-8, which is what the parser does by itself.
+# The output encoding of these is UTF-8, which the parser does by itself.
 _AS_UTF8 = {"utf-8", "utf-16le", "utf-16be", "replacement"}
 
-# The parser drops tabs and newlines before it encodes. The others are where Python's codecs and the standard's differ.
+# The parser drops tabs and newlines before it encodes. The others are differences between Python's codecs and the
+# standard's.
 _DROPPED = dict.fromkeys(map(ord, "\t\n\r"))
 _MISFITS: dict[str, dict[int, str | None]] = {
     "iso-2022-jp": {**_DROPPED, **dict.fromkeys((0x0E, 0x0F, 0x1B), "%26%2365533%3B")},
@@ -111,7 +111,7 @@ def _query_codec(label: str) -> webencodings.Encoding | None:
 
 
 def _encode_query(href: str, encoding: webencodings.Encoding) -> str:
-    """`href` with its query spelt in the page's encoding, so that the parser has nothing left to encode in it."""
+    """Return `href` with its query escaped in the page's encoding, so that the parser has nothing left to encode."""
     before, hash_, fragment = _scalars(href).strip(_C0_AND_SPACE).partition("#")
     path, mark, query = before.partition("?")
     query = query.translate(_MISFITS.get(encoding.name, _DROPPED))
@@ -129,8 +129,8 @@ codecs.register_error(_CHARACTER_REFERENCES, _character_references)
 
 
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-# What the standard leaves raw though RFC 3986 forbids it. In a path or query it is escaped, for `a[]=1` and `a%5B%5D=1`
-# are one page; a host whose name holds it can be neither looked up nor asked.
+# Characters that the standard leaves as they are though RFC 3986 forbids them. In a path or query they are escaped:
+# `a[]=1` and `a%5B%5D=1` are one page. A host whose name has some of them can be neither resolved nor asked.
 _RAW = r"\^`{|}[]" + '"'
 _UNUSABLE_NAME = re.compile(r"[`{}\"]")
 _HEX = "[0-9A-Fa-f]"
@@ -146,15 +146,15 @@ _SPELLING = {
 
 
 def canonical(text: str) -> str | None:
-    """The one spelling of an absolute address: the standard's, without fragment and without needless escapes."""
-    if _is_usual_url(text):
+    """Return the one spelling of an absolute address: the standard's, without fragment and needless escapes."""
+    if _is_plainly_canonical(text):
         return text
     address = resolve(text, None)
     return None if address is None else _canonical_of(address)
 
 
 def _canonical_of(address: str) -> str | None:
-    """`address` comes from the parser, so its dot segments are gone, those written with %2E too."""
+    """Return the canonical form of an address from the parser, which has removed dot segments, also those with %2E."""
     url = address.partition("#")[0]
     if _MISSPELT.search(url) and url.startswith(_HTTP):
         start = _path_start(url)
@@ -173,16 +173,16 @@ def _spell(match: re.Match[str]) -> str:
 
 _WORD_START = r"A-Za-z0-9_~!$&()*+,;=@\-"
 _WORD = rf"{_WORD_START}."
-# Possessive where single characters repeat; groups are not, because Python before 3.11.5 gets those wrong.
+# Only single characters repeat possessively: Python before 3.11.5 has a bug with possessive groups.
 _PATH = rf"[{_WORD}:'/]*+(?:%{_NEEDED_OCTET}[{_WORD}:'/]*+)*"
 _QUERY = rf"(?:\?[{_WORD}:/?]*+(?:%{_NEEDED_OCTET}[{_WORD}:/?]*+)*)"
 _NAME = r"(?:[a-z0-9-]++\.)+[a-z]{2,}+"
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-# A port of four digits, or of five below 60000, is in range and no scheme's own.
+# A port of four digits, or of five below 60000, is in range and no default port.
 _HOST = rf"(?:{_NAME}|(?:{_OCTET}\.){{3}}{_OCTET})(?::(?:[1-9][0-9]{{3}}|[1-5][0-9]{{4}}))?"
 
-# An href that is canonical already but for what stands before it. The number of the group that matched says what does;
-# that none did means //host. Each kind begins otherwise, so most can share what follows: to compile it takes long.
+# An href that is canonical but for its beginning. The number of the last group that matched tells which part of the
+# base comes before it (see `BaseUrl._before`); none stands for //host.
 _PLAIN = re.compile(
     rf"""(?: (?: (/)(?!/)
                | (?:(https?:)|)//{_HOST}/
@@ -193,36 +193,32 @@ _PLAIN = re.compile(
          ) (?:\#[{_WORD}:/?]*+)?""",
     re.VERBOSE,
 )
-# Most hrefs: of the first two kinds, without escape and fragment. Without groups it costs less to tell.
-_USUAL = re.compile(rf"(?:/(?!/)|https?://{_HOST}/)[{_WORD}:'/]*+(?:\?[{_WORD}:/?]*+)?")
+_ABSOLUTE = 2  # the group of http: and https:
+_PADDING = bytes(32)
 _FOREIGN = ("javascript:", "mailto:", "tel:", "data:")
 
 
 class BaseUrl:
-    """What the hrefs of a page resolve against, prepared once. Most hrefs are plain and cost one regular expression."""
+    """Resolves the hrefs of a page. Most are canonical but for their beginning, which one regular expression tells."""
 
-    __slots__ = ("_before", "_codec", "_plain", "_room_chars", "_root", "_url", "_usual")
+    __slots__ = ("_before", "_codec", "_is_http", "_room_chars", "_url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         known = canonical(url)
-        is_http = known is not None and known.startswith(_HTTP)
+        self._is_http = known is not None and known.startswith(_HTTP)
         self._url = known or url
         self._codec = _query_codec(encoding)
-        self._usual = _USUAL.fullmatch if is_http else _never
-        self._plain = _PLAIN.fullmatch if is_http else _never
         self._room_chars = URL_MAX_CHARS - len(self._url)
         scheme = self._url[: self._url.find(":") + 1]
         page = self._url.partition("?")[0]
-        self._root = self._url[: _path_start(self._url)]
-        self._before = (scheme, self._root, "", page[: page.rfind("/") + 1], page, self._url)
+        root = self._url[: _path_start(self._url)]
+        self._before = (scheme, root, "", page[: page.rfind("/") + 1], page, self._url)
 
     def link(self, href: str) -> str | None:
-        """The URL that `href` leads to, or None if it is no http or https address."""
-        if len(href) > self._room_chars or "/." in href:
+        """Return the URL of `href`; None if it is no http or https address."""
+        if not self._is_http or len(href) > self._room_chars or "/." in href:
             return self._resolved(href)
-        if self._usual(href):
-            return self._root + href if href[0] == "/" else href
-        match = self._plain(href)
+        match = _PLAIN.fullmatch(href)
         if match is None:
             return self._resolved(href)
         return self._before[match.lastindex or 0] + href.partition("#")[0]
@@ -234,17 +230,16 @@ class BaseUrl:
         return _canonical_of(address) if address is not None and address.startswith(_HTTP) else None
 
 
-def _never(_: str) -> None:
-    """Stands for `fullmatch` when the base itself is not an http address."""
-
-
-def _is_usual_url(url: str) -> bool:
-    """Whether it can be told at a glance that the URL is canonical."""
-    return len(url) <= URL_MAX_CHARS and url[:1] != "/" and "/." not in url and _USUAL.fullmatch(url) is not None
+def _is_plainly_canonical(url: str) -> bool:
+    """Return True if one regular expression can tell that an absolute URL is canonical. Most are."""
+    if len(url) > URL_MAX_CHARS or "/." in url or "#" in url:
+        return False
+    match = _PLAIN.fullmatch(url)
+    return match is not None and match.lastindex == _ABSOLUTE
 
 
 def host_of(url: str) -> str:
-    """Scheme, name and port, as in `http://example.org:8080`; the scheme's own port is never written."""
+    """Return scheme, name and port, as in `http://example.org:8080`, without the default port of the scheme."""
     return _cut(url)[0]
 
 
@@ -254,36 +249,25 @@ def host_name(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """Path and query: what a request line carries."""
+    """Return path and query, as in the request line."""
     return url[_path_start(url) :]
 
 
 @lru_cache(maxsize=1 << 14)
 def site(name: str) -> str:
-    """The registrable domain of a host's name. An IP address, a single label and a public suffix are their own site."""
-    last = name.rstrip(".").rpartition(".")[2]
-    is_address = name.startswith("[") or last.isdigit()
-    return name if is_address else _suffixes(last if last in _suffix_lines() else "").privatesuffix(name) or name
+    """Return the registrable domain of a host's name; the name itself for an address, a label, a public suffix."""
+    is_address = name.startswith("[") or name.rstrip(".").rpartition(".")[2].isdigit()
+    return name if is_address else _public_suffixes().privatesuffix(name) or name
 
 
 @cache
-def _suffixes(last: str) -> publicsuffixlist.PublicSuffixList:
-    """The suffixes that end with this label. Private ones count: each blog of a blog host is a site."""
-    return publicsuffixlist.PublicSuffixList(_suffix_lines().get(last, ()))
-
-
-@lru_cache(maxsize=1)
-def _suffix_lines() -> dict[str, list[str]]:
-    """By their last label. To read all of them into one list takes a tenth of a second, and few are asked for."""
-    lines: dict[str, list[str]] = {}
-    for line in Path(publicsuffixlist.PSLFILE).read_text("utf-8").splitlines():
-        if line and not line.startswith("//"):
-            lines.setdefault(line.rpartition(".")[2].strip(), []).append(line)
-    return {last if last.isascii() else publicsuffixlist.encode_idn(last): found for last, found in lines.items()}
+def _public_suffixes() -> publicsuffixlist.PublicSuffixList:
+    """Load the list, with its private part: each blog of a blog host is a site."""
+    return publicsuffixlist.PublicSuffixList()
 
 
 def level(url: str) -> int:
-    """Dots of the name beyond its site, plus ten times the slashes of the path. Low ones first: hosts before depth."""
+    """Return the dots of the name beyond its site, plus ten times the slashes of the path. Low levels come first."""
     name = host_name(url).rstrip(".")
     return name.count(".") - site(name).count(".") + 10 * path_of(url).partition("?")[0].count("/")
 
@@ -295,7 +279,7 @@ def _path_start(url: str) -> int:
 
 
 def _cut(url: str) -> tuple[str, str]:
-    """The host, and the rest: path and query, after `user:password@` if there is one."""
+    """Return the host, and the rest: path and query, after `user:password@` if there is one."""
     start = _path_start(url)
     at = url.rfind("@", 0, start)
     if at < 0:
@@ -306,10 +290,16 @@ def _cut(url: str) -> tuple[str, str]:
 
 
 def host_hash(host: str, seed: int = 0) -> int:
-    """64 bits of a host. A crawl's secret `seed` keeps anyone from crafting hosts that meet in one block."""
-    return xxhash.xxh64_intdigest(host.encode(), seed)
+    """Return 64 bits of a host. The secret `seed` of a crawl prevents hosts crafted to share one block."""
+    return _hash(host, seed)
 
 
 def fingerprint(url: str, seed: int = 0) -> int:
-    """64 bits of a URL."""
-    return xxhash.xxh64_intdigest(url.encode(), seed)
+    """Return 64 bits of a URL, or of any text; `hashes` does so for a column."""
+    return _hash(url, seed)
+
+
+def _hash(text: str, seed: int) -> int:
+    """Return XXH64 of a text that is padded with 1 to 32 zero bytes to a multiple of 32."""
+    data = text.encode()
+    return xxhash.xxh64_intdigest(data + _PADDING[len(data) % len(_PADDING) :], seed)

@@ -110,7 +110,12 @@ def main() -> NoReturn:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Arrow's own allocator holds more memory than the system's for the small tables of a crawl.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        # A normal exit would wait for threads that are still working.
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ from rich.table import Table
 from tarrafa.cli.common import configured, console, show_json, switch
 from tarrafa.errors import InputError
 from tarrafa.lab.experiment import ModelCosts, table
-from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, printed
+from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, format_overhead
 
 EXAMPLES = [
     ("tarrafa experiment cost-model", "compute Table 2 of the VEUNIQ paper from its equations"),
@@ -59,7 +59,9 @@ def _table(cells: list[ModelCosts]) -> Table:
         found.add_column("VEUNIQ", justify="right")
     for row, urls in enumerate(URLS):
         costs = cells[row * len(MEMORIES) : (row + 1) * len(MEMORIES)]
-        overheads = [overhead for cell in costs for overhead in (printed(cell.drum), printed(cell.veuniq))]
+        overheads = [
+            overhead for cell in costs for overhead in (format_overhead(cell.drum), format_overhead(cell.veuniq))
+        ]
         found.add_row(f"{urls / GIGA:g}", f"{PRINTED_BLOCKS[row]:,}", *overheads)
     return found
 

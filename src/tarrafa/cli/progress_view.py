@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tarrafa.agent import Ending, Progress
+from tarrafa.agent import Ending, HostStatus, Progress
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration, rough_size
 
@@ -112,7 +112,7 @@ def summary(progress: Progress, directory: Path | None) -> str:
     ]
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
     lines += [f"hosts {status}: {_counted(reasons)}" for status, reasons in progress.host_statuses.items()]
-    if "private" in progress.host_statuses.get("given up", {}):
+    if "private" in progress.host_statuses.get(HostStatus.GIVEN_UP, {}):
         lines.append("Hosts in private networks were not visited. If they are your own, give --allow-private.")
     return "\n".join([*lines, f"{_ENDINGS[progress.ending]}{_suspended(progress)} {_place(progress, directory)}"])
 
@@ -125,10 +125,10 @@ def _cost(progress: Progress) -> str:
 
 def _suspended(progress: Progress) -> str:
     """Return a sentence on the suspended hosts, which keep a finished crawl from being complete."""
-    count = sum(progress.host_statuses.get("set aside", {}).values())
+    count = sum(progress.host_statuses.get(HostStatus.SUSPENDED, {}).values())
     if progress.ending is not Ending.DONE or not count:
         return ""
-    return f" {_number(count, 'hosts')} suspended; run the same command later to visit them."
+    return f" {_number(count, 'hosts')} suspended; run the same command later to continue with them."
 
 
 def _place(progress: Progress, directory: Path | None) -> str:

@@ -34,7 +34,9 @@ def command(
     ] = 1,
     expand: Annotated[bool, switch("--expand", "add words that the best results have in common")] = False,
     fresh: Annotated[bool, switch("--fresh", "prefer recent pages")] = False,
-    semantic: Annotated[bool, switch("--semantic", "prefer pages of similar meaning; needs tarrafa[semantic]")] = False,
+    semantic: Annotated[
+        bool, switch("--semantic", "prefer pages of similar meaning; needs the extra semantic")
+    ] = False,
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:

@@ -22,17 +22,17 @@ def command(
 ) -> None:
     """Show the state of a crawl: its last progress report, and what is saved."""
     folder, _ = open_crawl(context, directory)
-    book = HostDatabase(folder.hosts)
-    saved, host_statuses = book.checkpoint(), book.host_statuses()
-    book.close()
+    database = HostDatabase(folder.hosts)
+    saved, host_statuses = database.checkpoint(), database.host_statuses()
+    database.close()
     is_running = folder.is_locked()
-    told = {**folder.read_status(), "host_statuses": host_statuses}
-    ending = Ending(told.get("ending", Ending.RUNNING))
+    report = {**folder.read_status(), "host_statuses": host_statuses}
+    ending = Ending(report.get("ending", Ending.RUNNING))
     if ending is Ending.RUNNING and not is_running:
         # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED
-        told |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
-    progress = Progress(**{**told, "ending": ending})
+        report |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
+    progress = Progress(**{**report, "ending": ending})
     if as_json:
         show_json({**progress.told(), "running": is_running, "saved_pages": saved.totals["pages"]})
     elif is_running:

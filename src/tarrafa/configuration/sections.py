@@ -162,7 +162,12 @@ class WebSection:
 class LogSection:
     """The log, on standard error."""
 
-    level: str = _key(ChoiceType(LEVELS), "warning", "lowest level of events to show", flag="--log-level")
+    level: str = _key(
+        ChoiceType(LEVELS),
+        "warning",
+        "lowest level of events to show: debug, info, warning or error",
+        flag="--log-level",
+    )
     format: str = _key(ChoiceType(FORMATS), "text", "text, or json for one object per line", flag="--log-format")
 
 

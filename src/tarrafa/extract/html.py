@@ -18,7 +18,7 @@ from tarrafa.extract.records import ExtractOptions, LinkKind
 
 def collapse(text: str) -> str:
     """Return the text with every run of white space as one space, and none around it."""
-    # Most texts need no change, and are told sooner than split.
+    # Most texts need no change, and to check that costs less than to split and join.
     return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())
 
 
@@ -252,13 +252,13 @@ _BESIDE = ("aside", "button", "datalist", "dialog", "footer", "menu", "nav", "se
 _RAW = ("noembed", "noframes", "script", "style", "textarea")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
-_Handler = Callable[[HtmlWalk, LexborNode], None]
+_TagHandler = Callable[[HtmlWalk, LexborNode], None]
 
 
 class _TagTable(NamedTuple):
     """Elements by the numbers that the parser gives them."""
 
-    handlers: dict[int, _Handler]
+    handlers: dict[int, _TagHandler]
     text: int
     breaks: frozenset[int]  # elements that only end the block before them
     blocks: frozenset[int]
@@ -267,7 +267,7 @@ class _TagTable(NamedTuple):
 
 @cache
 def _tag_table() -> _TagTable:
-    handlers: dict[str, _Handler] = dict.fromkeys(_BESIDE, HtmlWalk._beside)
+    handlers: dict[str, _TagHandler] = dict.fromkeys(_BESIDE, HtmlWalk._beside)
     handlers |= dict.fromkeys(_HEADINGS, HtmlWalk._heading) | dict.fromkeys(_RAW, HtmlWalk._raw)
     handlers |= {"a": HtmlWalk._anchor, "area": HtmlWalk._area, "iframe": HtmlWalk._frame, "frame": HtmlWalk._frame}
     handlers |= {"link": HtmlWalk._link, "meta": HtmlWalk._meta, "base": HtmlWalk._base, "html": HtmlWalk._html}

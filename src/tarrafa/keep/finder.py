@@ -41,7 +41,7 @@ from tarrafa.logs import event
 
 FEW_ROWS = 20_000  # with fewer, a segment has its catalogue in memory only
 STRETCH_ROWS = 2_000_000  # bounds the memory and the time that making a catalogue takes
-_FORMAT = 1
+_FORMAT = 2
 _LINK_COLUMNS = ("target", "text", "rel", "kind")
 _MARK_BYTES = 1 << 16
 _NAME = re.compile(r"(documents|links)-([0-9]{8,}-[0-9]{8,}-[0-9]{8,})-[0-9]{3,}\.arrow")

@@ -1,20 +1,20 @@
 """What does the host allow?
 
-In: what became of a host's robots.txt, and the headers and meta elements of a page. Out: whether a URL may be visited
-and, if not, the reason that is stored with it; what a page wants to be done with it. The life of a host's permission:
+In: the outcome of fetching a host's robots.txt, and the headers and meta elements of a page. Out: whether a URL may be
+visited and, if not, the reason that is stored with it; what a page asks of crawlers. The life of a host's permission:
 
 1. `permission.first_request` says what to fetch; the caller fetches, as politely as any page, and undoes the coding.
-2. `permission.settle` says what follows from what came: one more fetch, for a redirect, or an answer with its end.
-3. The caller stores the answer, body and all; `permission_of` gives the permission that follows from it.
-4. `robots` reads the body: the groups that concern us, Allow and Disallow, Crawl-delay, sitemaps, usage lines.
-   `patterns` compares paths with its lines.
-5. `Permission.refusal` judges each URL, until `Permission.is_due`; then it begins again with 1.
+2. `permission.settle` returns one more request, for a redirect, or an answer that is valid until a moment.
+3. The caller stores the answer, body and all; `permission_of` returns the permission that follows from it.
+4. `robots` parses the body: the groups for this crawler, Allow and Disallow, Crawl-delay, sitemaps, usage lines.
+   `patterns` matches paths with its lines.
+5. `Permission.refusal` decides on each URL, until `Permission.is_due`; then it begins again with 1.
 
-What a page says about itself is read by `directives`; what authors say about the use of pages, there and in robots.txt,
-is kept verbatim and understood by `usage`.
+`directives` reads what a page says about itself. Usage preferences of authors, there and in robots.txt, are kept
+verbatim and interpreted by `usage`.
 
-Everything is pure: the time is passed in. Not done here: fetching, waiting for a host's turn, putting
-Crawl-delay into effect, reading sitemaps, finding meta elements in a page, leaving out of the index what says noindex.
+Everything is pure: the time is passed in. Not done here: fetching, waiting for a host's turn, storing answers, putting
+Crawl-delay into effect, reading sitemaps, finding meta elements in a page, leaving pages with noindex out of the index.
 """
 
 from tarrafa.obey.directives import NO_DIRECTIVES, Directives, is_nofollow, read_directives
@@ -22,8 +22,8 @@ from tarrafa.obey.permission import (
     LONG_BYTES,
     Basis,
     Permission,
-    Refusal,
     RobotsAnswer,
+    RobotsRefusal,
     RobotsRequest,
     first_request,
     permission_of,
@@ -42,8 +42,8 @@ __all__ = [
     "Basis",
     "Directives",
     "Permission",
-    "Refusal",
     "RobotsAnswer",
+    "RobotsRefusal",
     "RobotsRequest",
     "Rules",
     "first_request",

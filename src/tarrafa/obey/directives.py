@@ -1,11 +1,11 @@
-"""What one page says about itself: X-Robots-Tag, meta robots, and what its author wants of its use.
+"""Read what a page says about itself: X-Robots-Tag, meta robots, and usage preferences.
 
-    X-Robots-Tag: noindex                     for everybody
-    X-Robots-Tag: otherbot: noindex, nofollow for others: ignored
-    X-Robots-Tag: tarrafa: noarchive          for us
-    <meta name="robots" content="none">       for everybody; name="tarrafa" for us
+    X-Robots-Tag: noindex                     for every crawler
+    X-Robots-Tag: otherbot: noindex, nofollow for another one: ignored
+    X-Robots-Tag: tarrafa: noarchive          for this one
+    <meta name="robots" content="none">       for every crawler; name="tarrafa" for this one
 
-All that concerns us is taken together, so the strictest wins. Whatever the text, nothing here raises.
+All directives that apply are combined, so the strictest wins. Nothing here raises, whatever the text.
 """
 
 import re
@@ -16,21 +16,21 @@ from tarrafa.dates import parse_date
 from tarrafa.obey.usage import usage_line
 from tarrafa.records import Headers
 
-# Bounds on what one page can make us read and keep.
+# Bounds on what is read and kept of one page.
 TEXT_MAX_CHARS = 2_000
 TEXTS_MAX_COUNT = 20
 
 _USAGE_HEADERS = frozenset({"content-usage", "content-signal", "tdm-reservation", "tdm-policy"})
 _USAGE_METAS = frozenset({"tdm-reservation", "tdm-policy"})
-_EVERYBODY = frozenset({"robots", "*"})
+_EVERY_CRAWLER = frozenset({"robots", "*"})
 _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-# The comma of a date, `Friday, 25-Jun-10`, separates nothing.
+# The comma of a date, `Friday, 25-Jun-10`, is no separator.
 _SEPARATOR = re.compile(r"(?<!mon)(?<!day)(?<!tue)(?<!wed)(?<!thu)(?<!fri)(?<!sat)(?<!sun)[,;]")
 _AGAINST_FOLLOWING = frozenset({"nofollow", "ugc", "sponsored"})
 
 
 class Directives(NamedTuple):
-    """What holds for us. `usage` is read by `preferences`."""
+    """The directives that apply to this crawler. `usage` is interpreted by `preferences`."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -43,7 +43,7 @@ NO_DIRECTIVES = Directives()
 
 
 def read_directives(headers: Headers, metas: Iterable[tuple[str, str]], token: str) -> Directives:
-    """`metas` are names and contents of meta elements, in any case of letters; `token` is our `product_token`."""
+    """Combine headers and meta elements (name and content, in any case); `token` is our `product_token`."""
     texts: list[str] = []
     usage: list[str] = []
     for name, value in headers:
@@ -52,7 +52,7 @@ def read_directives(headers: Headers, metas: Iterable[tuple[str, str]], token: s
             texts.append(value)
         elif name in _USAGE_HEADERS:
             usage.append(usage_line(name, value))
-    ours = _EVERYBODY | {token}
+    ours = _EVERY_CRAWLER | {token}
     for name, value in metas:
         name = name.strip().lower()
         if name in ours:
@@ -65,7 +65,7 @@ def read_directives(headers: Headers, metas: Iterable[tuple[str, str]], token: s
 
 
 def _joined(texts: list[str], usage: list[str], ours: frozenset[str]) -> Directives:
-    found = [directive for text in texts for directive in _for_us(text[:TEXT_MAX_CHARS].lower(), ours)]
+    found = [directive for text in texts for directive in _applicable(text[:TEXT_MAX_CHARS].lower(), ours)]
     words = {name for name, _ in found}
     moments = [parse_date(value) for name, value in found if name == "unavailable_after"]
     return Directives(
@@ -77,26 +77,26 @@ def _joined(texts: list[str], usage: list[str], ours: frozenset[str]) -> Directi
     )
 
 
-def _for_us(text: str, ours: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Each directive of the text with its value. A name before a colon is a user agent, for all that follows."""
-    is_for_us = True
+def _applicable(text: str, ours: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield each directive with its value. A name before a colon is a user agent, for all that follows."""
+    is_ours = True
     for part in _SEPARATOR.split(text):
         name, colon, value = (piece.strip() for piece in part.partition(":"))
         if colon and name not in _WITH_VALUE:
-            is_for_us = name in ours
+            is_ours = name in ours
             name, colon, value = (piece.strip() for piece in value.partition(":"))
-        if not is_for_us:
+        if not is_ours:
             continue
         if name in _WITH_VALUE:
             yield name, value
         else:
-            # Authors leave commas out, too: `noindex nofollow`.
+            # Some authors leave the commas out: `noindex nofollow`.
             yield from ((word, "") for word in name.split())
 
 
 def is_nofollow(rel: str) -> bool:
-    """Whether a link with this `rel` is not followed.
+    """Return True if a link with this `rel` is not followed.
 
-    `ugc` and `sponsored` were introduced as more exact ways to say nofollow; who writes them means no less.
+    `ugc` and `sponsored` were introduced as more exact forms of nofollow, so they count as much.
     """
     return not _AGAINST_FOLLOWING.isdisjoint(rel[:TEXT_MAX_CHARS].lower().replace(",", " ").split())

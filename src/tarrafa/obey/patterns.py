@@ -1,9 +1,9 @@
-"""The paths of robots.txt lines: one spelling for both sides of a comparison, and matching with `*` and `$`.
+"""Match paths with the patterns of robots.txt: one spelling for both sides, then `*` and `$`.
 
-A URL is canonical, so its path has one spelling already but for three characters. `spelt_pattern` gives the text of a
-line the same spelling: escapes of unreserved characters are undone, other escapes are in upper case, what may not stand
-in a URL is escaped (RFC 9309, section 2.2.2). In both, `%2A` and `%24` are the plain characters; what is left of `*`
-and `$` in a pattern is special.
+A URL is canonical, so its path has one spelling but for three characters. `spelt_pattern` gives a pattern the same
+spelling: escapes of unreserved characters are undone, other escapes are in upper case, characters that are not allowed
+in a URL are escaped (RFC 9309, section 2.2.2). In both, `%2A` and `%24` are the literal characters; any `*` and `$`
+left in a pattern is special.
 """
 
 import re
@@ -11,7 +11,7 @@ import re
 from tarrafa.urls import path_of
 
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-# What stands in a canonical path or query as it is, beside the unreserved. The quote does so in paths only.
+# Characters that a canonical path or query does not escape. The quote is escaped in queries only, so it is not here.
 _KEPT = _UNRESERVED + b"/?:@!&()+,;=*$%"
 _PLAIN = re.compile(r"[A-Za-z0-9\-._~/?:@!&()+,;=*]*\$?")
 _ODD = re.compile(rb"%[0-9A-Fa-f]{2}|[^" + re.escape(_KEPT) + rb"]|\$(?=.)", re.DOTALL)
@@ -19,7 +19,7 @@ _STARS = re.compile(r"\*{2,}")
 
 
 def spelt_path(url: str) -> str:
-    """Path and query of a canonical URL, or such a path itself, as patterns are spelt."""
+    """Return path and query of a canonical URL, or of such a path, in the spelling of patterns."""
     path = url if url.startswith("/") else path_of(url) or "/"
     if "*" in path:
         path = path.replace("*", "%2A")
@@ -29,7 +29,7 @@ def spelt_path(url: str) -> str:
 
 
 def spelt_pattern(text: str) -> str:
-    """The text of a line in the spelling of `spelt_path`. Bytes that were no UTF-8 are escaped as they came."""
+    """Return a pattern in the spelling of `spelt_path`. Bytes that were not UTF-8 are escaped as they came."""
     if _PLAIN.fullmatch(text):
         return text
     return _ODD.sub(_spell, text.encode("utf-8", "surrogateescape")).decode("ascii")
@@ -44,7 +44,7 @@ def _spell(match: re.Match[bytes]) -> bytes:
 
 
 def split_pattern(pattern: str) -> tuple[str, str]:
-    """The plain beginning of a spelt pattern, and the rest from its first `*`, or its `$`, on."""
+    """Return the literal beginning of a pattern, and the rest from its first `*`, or its `$`, on."""
     head, star, rest = pattern.partition("*")
     if star:
         tail = _STARS.sub("*", star + rest)
@@ -53,10 +53,10 @@ def split_pattern(pattern: str) -> tuple[str, str]:
 
 
 def tail_matches(tail: str, path: str, start: int) -> bool:
-    """Whether the path goes on from `start` as the tail says.
+    """Return True if the path matches the tail from `start` on.
 
-    The leftmost place of each part leaves the most for those that follow, so nothing is ever tried twice: the work
-    grows with the length of the path, whatever the number of stars.
+    The leftmost match of each part leaves the most for those that follow, so there is no backtracking: the work grows
+    with the length of the path, whatever the number of stars.
     """
     if tail == "$":
         return len(path) == start

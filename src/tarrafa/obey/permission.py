@@ -1,15 +1,15 @@
-"""May this host be visited? What became of its robots.txt, and what follows (RFC 9309, sections 2.3 and 2.4).
+"""Decide what a host allows from the outcome of fetching its robots.txt (RFC 9309, sections 2.3 and 2.4).
 
     first_request(host) ──► RobotsRequest ──► the caller fetches ──► settle
     settle ──► RobotsRequest    a redirect: fetch that next
-          └──► RobotsAnswer     settled until it expires; kept in the store
+          └──► RobotsAnswer     valid until it expires; kept in the store
     permission_of(RobotsAnswer) ──► Permission ──► refusal(url): None if it may be visited
 
-1. A file (2xx) holds for a day, or for the shorter time that it announces, but for an hour at least.
-2. Where there is none (4xx but 429, more than five redirects, a redirect to nowhere), everything is allowed.
-3. Where it cannot be had (5xx, 429, no answer, an answer that broke off), the last file holds on. Without one nothing
-   is allowed; after thirty days in which it was tried again and again, everything is.
-4. It is tried again after five minutes, then at doubling intervals up to six hours, never before Retry-After.
+1. A file (2xx) is valid for a day, or for the shorter time that it announces, but for an hour at least.
+2. If there is none (4xx but 429, more than five redirects, a redirect to nowhere), everything is allowed.
+3. If it is unreachable (5xx, 429, no answer, an answer that broke off), the last file stays valid. Without one nothing
+   is allowed; after thirty days of retries, everything is.
+4. A retry comes after five minutes, then at doubling intervals up to six hours, never before Retry-After.
 """
 
 import re
@@ -30,9 +30,9 @@ FILE_MAX_SECONDS = DAY_SECONDS
 RETRY_MIN_SECONDS = 300.0
 RETRY_MAX_SECONDS = 6 * HOUR_SECONDS
 GIVEN_UP_SECONDS = 30 * DAY_SECONDS
-LONG_BYTES = 32_000  # of a robots.txt that takes more than some milliseconds to read
+LONG_BYTES = 32_000  # a longer robots.txt takes milliseconds to parse: see `read_ahead`
 
-_CLOCK_SECONDS = 60.0  # by which a clock may be put right
+_CLOCK_SECONDS = 60.0  # by which a clock may be corrected
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TOO_MANY_REQUESTS = 429
 _MAX_AGE = re.compile(r"\bmax-age ?= ?\"?([0-9]{1,9})", re.IGNORECASE | re.ASCII)
@@ -40,22 +40,22 @@ _HEADER_MAX_CHARS = 1_000
 
 
 class Basis(StrEnum):
-    """What a host's permission rests on."""
+    """The reason for a host's permission."""
 
-    FILE = "file"  # a robots.txt, maybe an old one while a newer one cannot be had
+    FILE = "file"  # a robots.txt, perhaps an old one while it is unreachable
     MISSING = "missing"  # there is none: everything is allowed
-    UNREACHABLE = "unreachable"  # it cannot be had: nothing is allowed
+    UNREACHABLE = "unreachable"  # no answer: nothing is allowed
 
 
-class Refusal(StrEnum):
-    """Why a URL is not visited; stored with it."""
+class RobotsRefusal(StrEnum):
+    """The reason why a URL is not visited; stored with it."""
 
     DISALLOWED = "disallowed"  # by a line of robots.txt
-    ROBOTS_UNREACHABLE = "robots-unreachable"  # robots.txt cannot be had, so nothing of the host is visited
+    ROBOTS_UNREACHABLE = "robots-unreachable"  # robots.txt is unreachable, so nothing of the host is visited
 
 
 class RobotsRequest(NamedTuple):
-    """A robots.txt to fetch. After a redirect `url` may be on another host; the rules are for `host` all the same."""
+    """A robots.txt to fetch. After a redirect `url` may be on another host; the rules are still for `host`."""
 
     host: str
     url: str
@@ -63,7 +63,7 @@ class RobotsRequest(NamedTuple):
 
 
 class RobotsAnswer(NamedTuple):
-    """What became of a host's robots.txt, as it is stored."""
+    """The outcome of fetching a host's robots.txt, as it is stored."""
 
     host: str
     basis: Basis
@@ -76,7 +76,7 @@ class RobotsAnswer(NamedTuple):
 
 
 class Permission(NamedTuple):
-    """What a host allows us, until `expires_at`."""
+    """What a host allows to one visitor, until `expires_at`."""
 
     basis: Basis
     rules: Rules
@@ -84,17 +84,17 @@ class Permission(NamedTuple):
     expires_at: float
 
     def is_due(self, now: float) -> bool:
-        """Whether robots.txt must be asked for again before the next page; also where the clock was set back since."""
+        """Return True if robots.txt must be fetched again before the next page; also if the clock was set back."""
         return not self.fetched_at - _CLOCK_SECONDS <= now < self.expires_at
 
-    def refusal(self, url: str) -> Refusal | None:
+    def refusal(self, url: str) -> RobotsRefusal | None:
         if self.basis is Basis.UNREACHABLE:
-            return Refusal.ROBOTS_UNREACHABLE
-        return None if self.rules.allows(url) else Refusal.DISALLOWED
+            return RobotsRefusal.ROBOTS_UNREACHABLE
+        return None if self.rules.allows(url) else RobotsRefusal.DISALLOWED
 
 
 def permission_of(answer: RobotsAnswer, token: str) -> Permission:
-    """`token` is our `product_token`."""
+    """Return what the host allows to the visitor of that `product_token`."""
     rules = EVERYTHING_ALLOWED if answer.body is None else _rules_of(answer.body, token)
     return Permission(answer.basis, rules, answer.fetched_at, answer.expires_at)
 
@@ -103,12 +103,12 @@ def _rules_of(body: bytes, token: str) -> Rules:
     return _long_rules(body, token) if len(body) >= LONG_BYTES else read_robots(body, token)
 
 
-# The last ones, so that what was read ahead is not read again: 5 MB at most for each.
+# The files that were read ahead. The rules of each take 5 MB at most.
 _long_rules = lru_cache(maxsize=4)(read_robots)
 
 
 def read_ahead(page: Page, token: str) -> None:
-    """Any thread may do that with a long robots.txt, before it is settled what follows from it."""
+    """Parse a long robots.txt in any thread, so that `permission_of` does not take long on the event loop."""
     _long_rules(whole_lines(page.body, is_cut=page.truncated), token)
 
 
@@ -119,14 +119,14 @@ def first_request(host: str) -> RobotsRequest:
 def settle(
     asked: RobotsRequest, got: Page | Failure, now: float, before: RobotsAnswer | None = None
 ) -> RobotsRequest | RobotsAnswer:
-    """What follows from what came. A page's content coding is undone already; `before` is the host's last answer."""
+    """Return the next request, or the answer. `got` is without content coding; `before` is the host's last answer."""
     if isinstance(got, Failure):
         return _failed(asked.host, got.kind.value, None, now, before)
     reason = f"http-{got.status}"
     if got.status in _REDIRECTS:
         return _redirected(asked, got, now)
     if 200 <= got.status < 300:
-        # A part of a file may lack the very line that would keep us away.
+        # The part that is missing may be the line that would refuse us.
         is_whole = not got.truncated or len(got.body) >= ROBOTS_MAX_BYTES
         return _file(asked.host, got, now) if is_whole else _failed(asked.host, "truncated", got, now, before)
     if 300 <= got.status < 500 and got.status != _TOO_MANY_REQUESTS:
@@ -172,14 +172,14 @@ def _failed(host: str, reason: str, page: Page | None, now: float, before: Robot
 
 
 def _failing_since(now: float, before: RobotsAnswer | None) -> float:
-    """Two failures with a long silence between them say nothing about the time between."""
+    """Return when the failures began. One long after the last says nothing about the time between."""
     if before is None or before.failing_since is None or now - before.expires_at > DAY_SECONDS:
         return now
     return before.failing_since
 
 
 def retry_after_seconds(page: Page, now: float) -> float:
-    """How long the host asks to be left alone, a day at most; 0 where it does not ask."""
+    """Return how long the host asks to be left alone, a day at most; 0 if it does not ask."""
     value = page.header("retry-after")
     if value is None:
         return 0.0

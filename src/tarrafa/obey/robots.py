@@ -1,10 +1,10 @@
-"""One robots.txt, as bytes, and what it says to one visitor (RFC 9309, section 2.2).
+"""Parse a robots.txt into the rules for one visitor (RFC 9309, section 2.2).
 
 1. `read_robots` never raises, whatever the bytes; it reads at most `ROBOTS_MAX_BYTES`.
-2. The longest matching pattern decides; Allow wins a tie; what nothing matches is allowed; /robots.txt always is.
-3. The groups that name the visitor are one group; where none does, those for `*` are; else everything is allowed.
-4. Lines other than Allow and Disallow end no group: what is not understood cannot change what is.
-5. Misspelt names of lines that are common and clear (`Dissallow`, `User agent`), and a missing colon, are understood.
+2. The longest matching pattern decides; Allow wins a tie; a path that no pattern matches is allowed; /robots.txt is.
+3. The groups that name the visitor form one group; if there are none, those for `*`; else everything is allowed.
+4. Only Allow and Disallow end the list of user agents of a group: an unknown line changes nothing.
+5. Common misspellings of line names (`Dissallow`, `User agent`), and a missing colon, are accepted.
 """
 
 import codecs
@@ -20,7 +20,7 @@ ROBOTS_MAX_BYTES = 500 * 1024
 CRAWL_DELAY_MAX_SECONDS = 86_400.0
 SITEMAPS_MAX_COUNT = 500
 USAGE_MAX_COUNT = 32
-# A path is searched for each part of each pattern that has a star, so their length is what a host can make us work.
+# A path is searched for each part of each pattern with a star, so their total length bounds the work for one URL.
 # Real files have some hundreds of such patterns, of some thirty characters.
 STARRED_MAX_CHARS = 50_000
 
@@ -40,9 +40,9 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Rules(NamedTuple):
-    """What a host allows to one visitor: a few tuples of short texts, because many hosts are kept in memory.
+    """What a host allows to one visitor, in a compact form, because many hosts are kept in memory.
 
-    `heads`, `tails` and `allows_each` belong together by place, the pattern that decides first standing first.
+    `heads`, `tails` and `allows_each` have one entry for each pattern, in the order of precedence.
     """
 
     heads: tuple[str, ...] = ()
@@ -53,11 +53,11 @@ class Rules(NamedTuple):
     usage_rules: tuple[UsageRule, ...] = ()
 
     def allows(self, url: str) -> bool:
-        """Whether the visitor may ask for a canonical URL of the host, or for its path and query."""
+        """Return True if the visitor may fetch a canonical URL of the host; its path and query will do."""
         if not self.heads:
             return True
         path = spelt_path(url)
-        # One call sorts out most paths, for most rules are plain beginnings of places where few links lead.
+        # Most paths match no pattern, which one call finds out.
         if not path.startswith(self.heads) or path == "/robots.txt":
             return True
         for place, head in enumerate(self.heads):
@@ -68,7 +68,7 @@ class Rules(NamedTuple):
         return True
 
     def usage(self, url: str) -> tuple[str, ...]:
-        """The usage lines that hold for a URL: of each kind those with the longest path that matches."""
+        """Return the usage lines for a URL: of each kind those with the longest path that matches."""
         if not self.usage_rules:
             return ()
         path = spelt_path(url)
@@ -80,7 +80,7 @@ class Rules(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """About what it takes in memory."""
+        """Return roughly the size in memory."""
         texts = (*self.heads, *self.tails, *self.sitemaps, *(rule.line for rule in self.usage_rules))
         return 400 + sum(map(len, texts)) + 60 * len(texts)
 
@@ -90,7 +90,7 @@ EVERYTHING_ALLOWED = Rules()
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Filled line by line, emptied into `Rules`."""
+    """A group of lines, filled line by line and turned into `Rules`."""
 
     allows: dict[str, bool] = field(default_factory=dict)
     crawl_delay_seconds: float | None = None
@@ -108,17 +108,17 @@ class _Group:
 
     def _take_rule(self, value: str, allow: bool) -> None:
         pattern = self._bounded(spelt_pattern(value), allow)
-        # An empty line matches nothing, and one that is longer than any URL neither.
+        # An empty pattern, or one that is longer than any URL, matches nothing.
         if not value or pattern is None or len(pattern) > URL_MAX_CHARS:
             return
         self.allows[pattern] = allow or self.allows.get(pattern, False)
         folder, slash, name = pattern.rpartition("/")
-        # Who allows the index of a folder means the folder too; hosts rely on it, since the large crawlers do so.
+        # To allow the index of a folder is to allow the folder. Hosts rely on it, since the large crawlers do so.
         if allow and slash and name.startswith("index.htm"):
             self.allows[f"{folder}/$"] = True
 
     def _bounded(self, pattern: str, allow: bool) -> str | None:
-        """Beyond the bound we err on the host's side: more is disallowed, and less is allowed, than it says."""
+        """Beyond the bound, err on the side of the host: drop an Allow, and cut a Disallow at its first star."""
         if "*" not in pattern[:-1]:
             return pattern
         self.starred_chars += len(pattern)
@@ -128,12 +128,12 @@ class _Group:
 
 
 def product_token(user_agent: str) -> str:
-    """The name by which a robots.txt calls us: `tarrafa` of `Tarrafa/0.1 (+https://example.org)`."""
+    """Return the name used in robots.txt: `tarrafa` of `Tarrafa/0.1 (+https://example.org)`."""
     return next(iter(user_agent.partition("/")[0].split()), "").lower()
 
 
 def whole_lines(body: bytes, is_cut: bool = False) -> bytes:
-    """As much as is read. The rest of a line that was cut could say the contrary of the line, so it goes too."""
+    """Return the part that is read. A line that was cut is dropped: its end could reverse its meaning."""
     if len(body) <= ROBOTS_MAX_BYTES and not is_cut:
         return body
     body = body[:ROBOTS_MAX_BYTES]
@@ -141,8 +141,8 @@ def whole_lines(body: bytes, is_cut: bool = False) -> bytes:
 
 
 def read_robots(body: bytes, token: str) -> Rules:
-    """The rules for the visitor of that `product_token`."""
-    reader = _Reader(token)
+    """Return the rules for the visitor of that `product_token`."""
+    reader = _GroupReader(token)
     sitemaps: list[str] = []
     for name, value in _LINE.findall(_text(body)):
         kind = _KINDS[name.lower()]
@@ -153,8 +153,8 @@ def read_robots(body: bytes, token: str) -> Rules:
     return _rules(reader.group(), _absolute(sitemaps[:SITEMAPS_MAX_COUNT]))
 
 
-class _Reader:
-    """Takes the lines in their order and hands them to the groups that concern us."""
+class _GroupReader:
+    """Passes each line to the open groups that apply to the visitor."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -208,7 +208,7 @@ def _crawl_delay_seconds(value: str) -> float | None:
 
 
 def _text(body: bytes) -> str:
-    """Lines end with LF, CR or both. Bytes that are not UTF-8 stay, each as one lone surrogate."""
+    """Decode the file; lines may end with LF, CR or both. Bytes that are not UTF-8 become lone surrogates."""
     body = whole_lines(body)
     if body.startswith(_UTF_16):
         text = body.decode("utf-16", "replace")

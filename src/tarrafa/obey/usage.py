@@ -1,13 +1,13 @@
-"""What authors say about the use of their pages, beyond visiting and indexing: training, answers, text mining.
+"""Usage preferences of authors, beyond visiting and indexing: AI training, AI answers, text mining.
 
-None of it is finished, so the lines are kept as they were written and their meaning is read when somebody asks:
+The standards are drafts, so the lines are kept as they were written and interpreted on demand:
 
     Content-Usage   IETF drafts aipref-attach and aipref-vocab: `train-ai=n, search=y`; in robots.txt with a path before
     Content-Signal  contentsignals.org: `search=yes, ai-input=no, ai-train=no`
     tdm-reservation TDMRep, of a W3C community group: `1` reserves the rights of text and data mining, `0` does not
     tdm-policy      the address of the conditions
 
-A line of ours is `name: value`, the name in lower case, the value verbatim but for what cannot be shown or stored.
+A stored line is `name: value`, the name in lower case, the value verbatim but for unprintable characters.
 """
 
 import re
@@ -24,13 +24,13 @@ _CATEGORY = re.compile(r"[a-z*][a-z0-9_.*-]{0,39}")
 
 
 class UsageRule(NamedTuple):
-    """A usage line of robots.txt, with the paths that it is about; without a path it is about all."""
+    """A usage line of robots.txt, with the paths that it applies to; without a path, to all."""
 
     kind: str
     line: str
     head: str = ""
     tail: str = ""
-    rank: int = 0  # the longest of its kind holds
+    rank: int = 0  # the longest of its kind applies
 
     def matches(self, path: str) -> bool:
         return path.startswith(self.head) and (not self.tail or tail_matches(self.tail, path, len(self.head)))
@@ -49,9 +49,9 @@ def usage_rule(kind: str, value: str) -> UsageRule:
 
 
 def preferences(lines: Iterable[str]) -> dict[str, bool]:
-    """For each use that the lines speak of, whether it is allowed; where two contradict each other, it is not.
+    """Return for each use named in the lines whether it is allowed; if two lines contradict each other, it is not.
 
-    A use that is missing was not spoken of. Values that the drafts do not define are as if missing.
+    Values that the drafts do not define are ignored.
     """
     found: dict[str, bool] = {}
     for line in lines:
@@ -66,7 +66,7 @@ def _read(name: str, value: str) -> Iterable[tuple[str, bool]]:
         return [("tdm", value == "0")] if value in ("0", "1") else []
     if name not in ("content-usage", "content-signal"):
         return []
-    # Of a member that comes twice the last counts, as in every structured field; parameters say nothing yet.
+    # Of a repeated member the last counts, as in every structured field; parameters are ignored.
     members = (member.partition(";")[0].strip().partition("=") for member in value.split(","))
     return {
         category: _ANSWERS[answer]

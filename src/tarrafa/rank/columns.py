@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tarrafa.hashes import column_hashes
+from tarrafa.hashes import bytes_of, edges_of, hashes_of, span_hashes
 from tarrafa.urls import host_of
 
 U64: TypeAlias = NDArray[np.uint64]
@@ -24,28 +24,35 @@ FINGERPRINT_SEED = 0
 _HOST_START = len("http://x")
 
 
-def plain(column: Any) -> pl.Series:
-    """A column of texts, whether it has a dictionary or not. What is picked from it refers to the same bytes."""
-    return pl.Series(column.cast(pa.string()), dtype=pl.String)
+def plain(column: Any) -> pa.LargeStringArray:
+    """Return a column of texts without a dictionary."""
+    return column.cast(pa.large_string())
 
 
 def fingerprints_of(texts: Any) -> U64:
-    """The same values as `urls.fingerprint`, for a whole column of texts: Arrow, polars or a list."""
-    return column_hashes(texts, FINGERPRINT_SEED)
+    """Return the values of `urls.fingerprint` for a whole column of texts."""
+    return hashes_of(texts, FINGERPRINT_SEED)
 
 
 def host_hashes_of(urls: Any) -> U64:
-    """The same values as `urls.host_hash` of each URL's host."""
-    column = pl.col("text")
-    host_end = column.str.slice(_HOST_START).str.find("/", literal=True) + _HOST_START
-    frame = pl.Series("text", urls, dtype=pl.String).to_frame()
-    hosts = frame.select(column.str.head(host_end).fill_null(column)).to_series()
-    with_name = hosts.str.contains("@", literal=True)
-    if with_name.any():
-        # A name and password before the host are no part of it.
-        plain = [host_of(f"{host}/") if "@" in host else host for host in hosts.to_list()]
-        return fingerprints_of(plain)
-    return fingerprints_of(hosts)
+    """Return the values of `urls.host_hash` of each URL's host."""
+    urls = plain(urls)
+    hosts = span_hashes(bytes_of(urls), edges_of(urls)[:-1], _host_ends(urls), FINGERPRINT_SEED)
+    # A name and password before the host are no part of it.
+    with_name = np.flatnonzero(pc.match_like(urls, "%@%").to_numpy(zero_copy_only=False))
+    if len(with_name):
+        names = [host_of(urls[row].as_py()) for row in with_name.tolist()]
+        hosts[with_name] = fingerprints_of(pa.array(names, pa.large_string()))
+    return hosts
+
+
+def _host_ends(urls: pa.LargeStringArray) -> I64:
+    """Return where among the bytes the host of each URL ends: at its first slash, or with the URL."""
+    edges = edges_of(urls)
+    slashes = np.append(np.flatnonzero(bytes_of(urls) == ord("/")), edges[-1])
+    starts = np.minimum(edges[:-1] + _HOST_START, edges[-1])
+    ends: I64 = np.minimum(slashes[np.searchsorted(slashes, starts)], edges[1:])
+    return ends
 
 
 def encoded(column: Any) -> tuple[NDArray[np.int32], pa.Array]:

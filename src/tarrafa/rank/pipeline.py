@@ -175,7 +175,7 @@ def _count_links(linked: _NodeLinks) -> _LinkCounts:
 
 
 def _anchors(graph: Graph, groups: LinkGroups, nodes_count: int, settings: RankSettings) -> Anchors:
-    rows, is_known = find_rows(graph.text_hashes, fingerprints_of([""]))
+    rows, is_known = find_rows(graph.text_hashes, fingerprints_of(pa.array([""])))
     no_text = int(rows[0]) if is_known[0] else -1
     return count_anchors(groups, no_text, nodes_count, settings.anchors_max, settings.anchor_targets_max)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -105,9 +104,9 @@ class _Names:
     # To find a host takes long, and most URLs come often: only those are asked for that are marked.
     hosts: list[Callable[[Marks], U64]] = field(default_factory=list)
 
-    def add(self, urls: pl.Series, fingerprints: U64) -> U32:
+    def add(self, urls: pa.LargeStringArray, fingerprints: U64) -> U32:
         """The numbers of a column of URLs."""
-        self.hosts.append(lambda marks: host_hashes_of(urls.filter(pl.Series(marks))))
+        self.hosts.append(lambda marks: host_hashes_of(urls.filter(pa.array(marks))))
         return self.hashes.add(fingerprints)
 
     def add_part(self, urls: U64, hosts: U64) -> U32:
@@ -126,9 +125,9 @@ class _Texts:
     """Texts that rows refer to by number. Filled by add, emptied when a part is made."""
 
     hashes: _Hashes = field(default_factory=_Hashes)
-    texts: list[pl.Series] = field(default_factory=list)
+    texts: list[pa.LargeStringArray] = field(default_factory=list)
 
-    def add(self, texts: pl.Series, fingerprints: U64) -> U32:
+    def add(self, texts: pa.LargeStringArray, fingerprints: U64) -> U32:
         """The numbers of a column of texts."""
         self.texts.append(texts)
         return self.hashes.add(fingerprints)
@@ -140,10 +139,10 @@ class _Texts:
         """
         once = self.hashes.once()
         pairs = zip(self.hashes.columns, self.texts, once.first_marks, strict=True)
-        firsts = [(hashes[marks], texts.filter(pl.Series(marks))) for hashes, texts, marks in pairs]
+        firsts = [(hashes[marks], texts.filter(pa.array(marks))) for hashes, texts, marks in pairs]
         hashes = joined([hashes for hashes, _ in firsts], np.uint64)
-        texts = pl.concat([pl.Series(dtype=pl.String), *(texts for _, texts in firsts)])
-        return hashes, texts.to_arrow(), once.first_places.astype(np.uint32)[once.numbers]
+        texts = pa.concat_arrays([pa.array([], pa.large_string()), *(texts for _, texts in firsts)])
+        return hashes, texts, once.first_places.astype(np.uint32)[once.numbers]
 
 
 class DocumentRows:
@@ -162,8 +161,8 @@ class DocumentRows:
         batch = batch.filter(pc.not_equal(batch.column("outcome"), _UNCHANGED))
         urls, named = plain(batch.column("url")), plain(batch.column("canonical"))
         pages = self._names.add(urls, fingerprints_of(urls))
-        names_one = (named != "").to_numpy()
-        named = named.filter(pl.Series(names_one))
+        names_one = pc.not_equal(named, "").to_numpy(zero_copy_only=False)
+        named = named.filter(pa.array(names_one))
         canonicals = pages.copy()
         canonicals[names_one] = self._names.add(named, fingerprints_of(named))
         self._append(
@@ -221,12 +220,12 @@ class LinkRows:
         sources, targets = numbered(batch.column("source")), plain(batch.column("target"))
         target_prints = fingerprints_of(targets)
         counts = self._may_count(batch) & (sources.fingerprints[sources.numbers] != target_prints)
-        chosen = pl.Series(counts)
+        chosen = pa.array(counts)
         texts = plain(batch.column("text")).filter(chosen)
         moments = moments_of(batch.column("fetched_at"))
         starts, visits = _visits(sources.numbers, moments)
         visited = sources.numbers[starts]
-        visited_urls = pl.Series(sources.texts).gather(visited)
+        visited_urls = plain(sources.texts.take(pa.array(visited)))
         self._append(
             (self._names.add(visited_urls, sources.fingerprints[visited]), moments[starts]),
             (
@@ -243,7 +242,7 @@ class LinkRows:
 
     def add_part(self, part: LinkPart) -> None:
         urls = self._names.add_part(part.urls, part.hosts)
-        texts = self._texts.add(pl.Series(texts_of(part)), part.text_hashes)
+        texts = self._texts.add(texts_of(part), part.text_hashes)
         self._append(
             (urls[part.sources], part.moments),
             (part.visits, urls[part.targets], texts[part.texts], part.is_redirect),

@@ -33,7 +33,7 @@ class HostFacts:
         self.count = 0
         self.visited = 0  # with at least one page
         self.pages = Histogram()  # per host
-        self.steps = {step: Histogram() for step in STEPS}  # of the last page of each host; 0 if not needed
+        self.steps = {step: Histogram() for step in STEPS}  # mean of each host; 0 if not needed
         self._top: list[TopHost] = []
 
     def read(self, path: Path, batch_rows: int = _BATCH_ROWS) -> None:

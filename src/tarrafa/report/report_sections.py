@@ -157,7 +157,7 @@ def _steps(report: Report) -> ReportSection:
         for step, seconds in report.hosts.steps.items()
         if seconds.count
     ]
-    note = "of the last page of each host, if the step was needed"
+    note = "mean of the pages of each host, if the step was needed; connection: the last one"
     return ReportSection("Time of each step", note, ("step", "hosts", "median", "90%", "99%", "longest"), rows)
 
 

@@ -30,7 +30,7 @@ from tarrafa.search.expiry import expiry_facts, is_expired
 from tarrafa.search.words import WORD_MAX_CHARS, lower_words
 from tarrafa.urls import fingerprint, host_name
 
-FORMAT = 4
+FORMAT = 5
 FINGERPRINT, SIGNATURE, SITE, DATE = "fingerprint", "signature", "site", "date"
 FACTS, STORED = "facts", "stored"
 WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (

@@ -15,6 +15,7 @@ import numpy as np
 
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import InputError
+from tarrafa.layout import index_folders
 from tarrafa.lru import LruCache
 from tarrafa.search.fields import StoredDocument, has_index
 from tarrafa.search.index_reader import IndexMatches, IndexReader, IndexSnapshot
@@ -55,7 +56,6 @@ from tarrafa.search.semantic import (
 from tarrafa.search.snippets import Highlighter
 from tarrafa.search.words import WordAnalyzer, drop_stop_words, split_words
 
-_INDEXES = "agents/*/index"
 _COPIES_LIMIT = 20  # that a hit lists
 _FLOOD_COPIES = 20  # a content with more copies among the candidates crowds others out
 _ROUNDS_LIMIT = 3
@@ -112,7 +112,7 @@ class Search:
 
     def refresh(self) -> None:
         """See what other processes have committed, and the indexes of new agents."""
-        paths = [path for path in sorted(self._folder.glob(_INDEXES)) if has_index(path)]
+        paths = [path for path in index_folders(self._folder) if has_index(path)]
         if not paths:
             raise InputError(f"nothing is indexed in {self._folder} yet; do it with tarrafa index --dir DIR")
         for number, path in enumerate(paths):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.lab.engines.merge_engines import LAYOUT, MergeRepository, combined
+from tarrafa.lab.engines.merge_engines import LAYOUT, MergeRepository, combine_values
 from tarrafa.lab.engines.offers import U64, Bits, Places
 from tarrafa.lab.engines.sorted_file import Combine, PartLayout, SortedFile, SortedPart, Values, write_sorted
 
@@ -117,7 +117,7 @@ class DrumBuckets:
         return self._target.with_name(f"{self._target.name}-{kind}{bucket}")
 
     def _spill(self, bucket: int) -> None:
-        rows = _joined(self._arrays[bucket])
+        rows = _join(self._arrays[bucket])
         with self._path("pairs", bucket).open("ab") as file:
             for column in rows.columns():
                 column.tofile(file)
@@ -132,7 +132,7 @@ class DrumBuckets:
         """Return all operations of a bucket, and empty it."""
         pieces = self._read(bucket) + self._arrays[bucket]
         self._arrays[bucket], self._waiting[bucket], self._spilled[bucket] = [], 0, []
-        return _joined(pieces) if pieces else _from_columns([np.empty(0, kind) for kind in self._kinds()])
+        return _join(pieces) if pieces else _from_columns([np.empty(0, kind) for kind in self._kinds()])
 
     def _kinds(self) -> list[np.dtype[Any]]:
         return [np.dtype(np.int64), np.dtype(np.uint8), np.dtype(np.uint64), *self._layout.kinds]
@@ -158,7 +158,7 @@ class DrumBuckets:
         return texts
 
 
-def _joined(pieces: list[DrumOperations]) -> DrumOperations:
+def _join(pieces: list[DrumOperations]) -> DrumOperations:
     columns = zip(*(piece.columns() for piece in pieces), strict=True)
     return _from_columns([np.concatenate(column) for column in columns])
 
@@ -183,7 +183,7 @@ class Drum:
         dispatch: Callable[[DrumAnswers], None],
         *,
         layout: PartLayout = LAYOUT,
-        combine: Combine = combined,
+        combine: Combine = combine_values,
         array_rows: int = ARRAY_ROWS,
         bucket_rows: int = BUCKET_ROWS,
     ) -> None:
@@ -218,19 +218,21 @@ class Drum:
         answered: list[tuple[DrumOperations, Bits, Values]] = []
         target = self._target.with_name(f"{self._target.name}-{self._merges}")
         parts = enumerate(old.parts(self._layout))
-        self.central = write_sorted(target, (self._merged(part, self._buckets.load(k), answered) for k, part in parts))
+        self.central = write_sorted(
+            target, (self._merge_part(part, self._buckets.load(k), answered) for k, part in parts)
+        )
         if self._merges > 1:
             old.path.unlink()
         texts = self._buckets.auxiliaries()
         if answered:
             self._dispatch(_in_order(answered, texts))
 
-    def _merged(
+    def _merge_part(
         self, part: SortedPart, given: DrumOperations, answered: list[tuple[DrumOperations, Bits, Values]]
     ) -> SortedPart:
         if not len(given.keys):
             return part
-        order, is_first = _sorted(given.keys)
+        order, is_first = _sort_keys(given.keys)
         keys, firsts = given.keys[order[is_first]], np.flatnonzero(is_first)
         places, hit = part.find(keys)
         play = _Replay(given, hit.copy(), part.values_at(places, hit), self._combine)
@@ -239,7 +241,7 @@ class Drum:
         return part.put(places[there], hit[there], keys[there], tuple(column[there] for column in play.values))
 
 
-def _sorted(keys: U64) -> tuple[Places, Bits]:
+def _sort_keys(keys: U64) -> tuple[Places, Bits]:
     """Return the stable order of the keys, and where each distinct key begins. Distinct keys are sorted faster."""
     order = np.argsort(keys)
     is_first = np.append(True, keys[order[1:]] != keys[order[:-1]])
@@ -295,7 +297,7 @@ class DrumRepository(MergeRepository):
     def _check_update(
         self, central: SortedFile, target: Path, keys: U64, values: Values, texts: list[str]
     ) -> tuple[SortedFile, Bits, Values]:
-        answers = [DrumAnswers(np.zeros(0, np.bool_), LAYOUT.nothing(), [])]
+        answers = [DrumAnswers(np.zeros(0, np.bool_), LAYOUT.empty_values(), [])]
         drum = Drum(target, central, answers.append, array_rows=self._array_rows, bucket_rows=self._bucket_rows)
         drum.check_update(keys, values, texts)
         drum.merge()

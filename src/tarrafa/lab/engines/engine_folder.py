@@ -50,7 +50,7 @@ class EngineFolder:
         self.path = folder
         with map_disk_errors(folder):
             self._hold = lock_folder(folder)
-        with self.opening():
+        with self.unlock_on_failure():
             self.state, self.rest = self._read() or self._begin(EngineState() if seed is None else EngineState(seed))
 
     def _read(self) -> tuple[EngineState, dict[str, Any]] | None:
@@ -60,12 +60,12 @@ class EngineFolder:
     def _begin(self, state: EngineState) -> tuple[EngineState, dict[str, Any]]:
         """Commit an empty state first, so that files without a manifest are known to have lost it."""
         if {path.name for path in self.path.iterdir()} - {"held-by", f"{MANIFEST}.new"}:
-            raise DamagedError(f"{self.path / MANIFEST} is missing, its files are there; restore it from a copy")
+            raise DamagedError(f"{self.path / MANIFEST} is missing but its files are there; restore it from a copy")
         self.commit(state)
         return state, {}
 
     @contextmanager
-    def opening(self) -> Iterator[None]:
+    def unlock_on_failure(self) -> Iterator[None]:
         """Unlock the folder if the block raises."""
         try:
             with map_disk_errors(self.path):
@@ -187,7 +187,7 @@ def unpack_rows(body: bytes, kind: np.dtype[np.void]) -> tuple[Rows, list[str]]:
 
 
 def refuse(source: object) -> NoReturn:
-    raise DamagedError(f"{source} is not what was written: its sum is wrong; restore it from a copy")
+    raise DamagedError(f"{source} is damaged: its checksum is wrong; restore it from a copy")
 
 
 class HostList(NamedTuple):

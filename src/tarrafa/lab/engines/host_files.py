@@ -40,7 +40,7 @@ SYNCED_ONE_BY_ONE = 64
 class HostFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = EngineFolder(folder)
-        with self._folder.opening():
+        with self._folder.unlock_on_failure():
             self._hosts = read_hosts(folder, self._folder.rest.get("hosts", []))
             self._apply()
 
@@ -51,7 +51,7 @@ class HostFiles:
 
     def _cycle(self, batch: Batch, state: EngineState) -> Cycle:
         folder, offer = self._folder.path, offer_of(batch, state.seed, state.cycle).by_url()
-        new, after, cycle = self._merged(offer, state)
+        new, after, cycle = self._merge(offer, state)
         pending = write_file(folder, f"pending{state.cycle}", new, len(new))
         hosts = self._hosts.with_new(offer.hosts, folder, f"hosts{state.cycle}.list")
         self._folder.commit(after, pending=pending, hosts=hosts.stored)
@@ -59,13 +59,13 @@ class HostFiles:
         self._apply()
         return cycle
 
-    def _merged(self, offer: Offer, state: EngineState) -> tuple[list[bytes], EngineState, Cycle]:
+    def _merge(self, offer: Offer, state: EngineState) -> tuple[list[bytes], EngineState, Cycle]:
         """Return the new contents of the files."""
         total, fresh, contents = Cycle(0), list[str](), list[bytes]()
         for host, part in _by_host(offer):
             old = self._group(host, part.hosts[:1])
             new, cycle = merge_group(old, part, state.cycle)
-            state = _counted(state, old, new)
+            state = _count(state, old, new)
             contents.append(pack_rows(*new))
             fresh += cycle.fresh
             total = add_counts(total, cycle)
@@ -122,7 +122,7 @@ def _by_host(offer: Offer) -> Iterator[tuple[str, Offer]]:
         first = end
 
 
-def _counted(state: EngineState, old: UrlGroup, new: UrlGroup) -> EngineState:
+def _count(state: EngineState, old: UrlGroup, new: UrlGroup) -> EngineState:
     collected = np.count_nonzero(new.records["collected"]) - np.count_nonzero(old.records["collected"])
     return replace(
         state,

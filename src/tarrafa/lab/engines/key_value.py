@@ -91,14 +91,14 @@ class StoreFolder:
         with map_disk_errors(folder):
             self._hold = lock_folder(folder)
         try:
-            with self.translated():
+            with self.translate_errors():
                 self._open()
         except BaseException:
             self._hold.release()
             raise
 
     def _open(self) -> None:
-        note = _noted(self.path / _NOTE)
+        note = _read_note(self.path / _NOTE)
         check_length(self.path / self._traits.grows, note.size_bytes)
         self.store = self._open_store(self.path)
         try:
@@ -120,7 +120,7 @@ class StoreFolder:
 
     def cycle(self, batch: Batch, work: Callable[[Batch, EngineState], Cycle]) -> Cycle:
         """Call `work` with the batch and the next state, unless the batch was taken before."""
-        with self.translated():
+        with self.translate_errors():
             if not self._is_sure:
                 self.store.close()
                 self._open()
@@ -144,7 +144,7 @@ class StoreFolder:
                 file.write(record_of(_NUMBERS.pack(self.state.cycle, size_bytes)))
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         try:
             with map_disk_errors(self.path):
                 yield
@@ -152,7 +152,7 @@ class StoreFolder:
             told = f"{self.path / self._traits.name}: {' '.join(str(error).split())}"
             if self._traits.is_damage(error):
                 raise DamagedError(f"{told}; restore it from a copy") from error
-            raise WorkError(f"{told}; nothing was damaged, go on when that is mended") from error
+            raise WorkError(f"{told}; nothing was damaged; try again when the cause is fixed") from error
 
     def close(self) -> None:
         self.store.close()
@@ -160,7 +160,7 @@ class StoreFolder:
         self._hold.release()
 
 
-def _noted(path: Path) -> _CommitNote:
+def _read_note(path: Path) -> _CommitNote:
     """Read the note; an empty one if it is missing or damaged."""
     with suppress(OSError, DamagedError):
         return _CommitNote(*_NUMBERS.unpack(only_record(path.read_bytes(), path)))
@@ -211,7 +211,7 @@ class KeyValueRepository:
         if not is_url(url):
             return None
         key = _key(url, self._folder.state.seed)
-        with self._folder.translated():
+        with self._folder.translate_errors():
             record, text = self._folder.store.get([b"r" + key, b"t" + key])
         return known_of(url, np.frombuffer(record, RECORD)[0]) if record and text == url.encode() else None
 
@@ -219,7 +219,7 @@ class KeyValueRepository:
         if not is_url(host + "/"):
             return
         prefix = _key(host + "/", self._folder.state.seed)[:8]
-        with self._folder.translated():
+        with self._folder.translate_errors():
             records = np.frombuffer(b"".join([value for _, value in self._folder.store.scan(b"r" + prefix)]), RECORD)
             texts = [text for _, text in self._folder.store.scan(b"t" + prefix)]
         for place in np.argsort(records["cycle"], kind="stable").tolist():

@@ -35,14 +35,14 @@ class _JournalStore:
 
     def _replay(self, file: BinaryIO, size: int) -> None:
         for body in complete_records(file, size):
-            for key, value in _unpacked(body):
+            for key, value in _unpack(body):
                 self._pairs[key] = value
                 self._replayed += 1
             self._size_bytes += record_bytes(body)
 
     def _rewrite(self) -> None:
         self._replayed = 0
-        data = record_of(_body(self._pairs.items()))
+        data = record_of(_pack(self._pairs.items()))
         write_file(self._path.parent, "journal.new", [data], len(self._pairs))
         self._path.with_suffix(".new").replace(self._path)
         sync_folder(self._path.parent)
@@ -54,7 +54,7 @@ class _JournalStore:
     def put(self, pairs: Sequence[KeyValue]) -> None:
         if self._replayed > _REWRITE_RATIO * len(self._pairs):
             self._rewrite()
-        self._size_bytes = append_to(self._path, self._size_bytes, record_of(_body(pairs)))
+        self._size_bytes = append_to(self._path, self._size_bytes, record_of(_pack(pairs)))
         self._pairs.update(pairs)
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
@@ -64,11 +64,11 @@ class _JournalStore:
         """Do nothing: no file is open between cycles."""
 
 
-def _body(pairs: Iterable[KeyValue]) -> bytes:
+def _pack(pairs: Iterable[KeyValue]) -> bytes:
     return b"".join([_PAIR.pack(len(key), len(value)) + key + value for key, value in pairs])
 
 
-def _unpacked(body: bytes) -> Iterator[KeyValue]:
+def _unpack(body: bytes) -> Iterator[KeyValue]:
     at = 0
     while at < len(body):
         key_size, value_size = _PAIR.unpack_from(body, at)

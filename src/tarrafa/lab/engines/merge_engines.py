@@ -51,7 +51,7 @@ _VISIT = np.dtype([("fingerprint", "<u8"), *((name, RECORD[name]) for name in VI
 Verify = Callable[[SortedFile, Path, U64, Values, list[str]], tuple[SortedFile, Bits, Values]]
 
 
-def combined(before: Values, given: Values) -> Values:
+def combine_values(before: Values, given: Values) -> Values:
     """Combine the values of known URLs with those of the offer."""
     low, half = np.uint32(0xFFFF), np.uint32(16)
     priority = np.minimum(before[0] & low, given[0] & low)
@@ -73,7 +73,7 @@ class MergeRepository:
         central = [PartSum(*each) for each in rest.get("written", [])]
         self._central = SortedFile(folder / rest.get("central", "central"), central)
         self._sizes = rest.get("sizes", {"texts": 0, "visits": 0})
-        with self._folder.opening():
+        with self._folder.unlock_on_failure():
             self._hosts = read_hosts(folder, rest.get("hosts", []))
             self._sweep()
 
@@ -171,7 +171,7 @@ def _verify(
     known, before = np.zeros(len(keys), np.bool_), tuple(np.zeros_like(column) for column in values)
     edges = np.searchsorted(LAYOUT.parts_of(keys), np.arange((1 << LAYOUT.part_bits) + 1)).tolist()
 
-    def merged() -> Iterator[SortedPart]:
+    def merge_parts() -> Iterator[SortedPart]:
         for part, first, end in zip(central.parts(LAYOUT), edges[:-1], edges[1:], strict=True):
             given = tuple(column[first:end] for column in values)
             places, hit = part.find(keys[first:end])
@@ -179,8 +179,8 @@ def _verify(
             known[first:end] = hit
             for column, found in zip(before, there, strict=True):
                 column[first:end] = found
-            both = zip(combined(there, given), given, strict=True)
+            both = zip(combine_values(there, given), given, strict=True)
             yield part.put(places, hit, keys[first:end], tuple(np.where(hit, *pair) for pair in both))
 
-    file, back = write_sorted(target, merged()), np.argsort(order)
+    file, back = write_sorted(target, merge_parts()), np.argsort(order)
     return file, known[back], tuple(column[back] for column in before)

@@ -42,7 +42,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -53,25 +53,25 @@ def _named() -> Iterator[None]:
 
 class _RocksdbStore:
     def __init__(self, folder: Path) -> None:
-        with _named():
+        with _translate_errors():
             self._database = Rdict(str(folder / "runs"), _options())
         self._durable = WriteOptions()
         self._durable.sync = True
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with _named():
+        with _translate_errors():
             return cast("list[bytes | None]", self._database.get([*keys])) if keys else []
 
     def put(self, pairs: Sequence[KeyValue]) -> None:
         batch = WriteBatch(raw_mode=True)
         for key, value in pairs:
             batch.put(key, value)
-        with _named():
+        with _translate_errors():
             self._database.write(batch, self._durable)
 
     def scan(self, prefix: bytes) -> Iterator[KeyValue]:
         """Use the iterator with a status: the others end at a damaged block as if it were the end."""
-        with _named():
+        with _translate_errors():
             runs = self._database.iter()
             runs.seek(prefix)
             while runs.valid() and runs.key().startswith(prefix):
@@ -84,7 +84,7 @@ class _RocksdbStore:
 
     def close(self) -> None:
         """Close; what could not be merged is in the write-ahead log, which the next start replays."""
-        with suppress(_RocksdbError), _named():
+        with suppress(_RocksdbError), _translate_errors():
             self._database.close()
 
 

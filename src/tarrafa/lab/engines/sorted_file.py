@@ -38,7 +38,7 @@ class PartLayout(NamedTuple):
         part = SortedPart(keys, tuple(np.fromfile(file, kind, written.rows) for kind in self.kinds))
         return part if part.written() == written else refuse(file.name)
 
-    def nothing(self) -> Values:
+    def empty_values(self) -> Values:
         return tuple(np.zeros(0, kind) for kind in self.kinds)
 
 
@@ -111,13 +111,13 @@ class SortedFile(NamedTuple):
     def parts(self, layout: PartLayout) -> Iterator[SortedPart]:
         """Yield the parts in order, each read once."""
         if not self.written:
-            yield from (SortedPart(np.empty(0, np.uint64), layout.nothing()) for _ in range(1 << layout.part_bits))
+            yield from (SortedPart(np.empty(0, np.uint64), layout.empty_values()) for _ in range(1 << layout.part_bits))
             return
-        with self._opened(layout) as file:
+        with self._open(layout) as file:
             for written in self.written:
                 yield layout.read(file, written)
 
-    def _opened(self, layout: PartLayout) -> BinaryIO:
+    def _open(self, layout: PartLayout) -> BinaryIO:
         return check_length(self.path, self._offset(layout, len(self.written))).open("rb")
 
     def _offset(self, layout: PartLayout, place: int) -> int:
@@ -126,7 +126,7 @@ class SortedFile(NamedTuple):
 
     def lookup(self, layout: PartLayout, keys: U64) -> tuple[Bits, Values]:
         """Return which of these sorted keys are present, and their values. Only their parts are read."""
-        hits, values = [np.zeros(0, np.bool_)], [layout.nothing()]
+        hits, values = [np.zeros(0, np.bool_)], [layout.empty_values()]
         for part, some in self._parts_of(layout, keys):
             places, hit = part.find(some)
             hits.append(hit)
@@ -138,7 +138,7 @@ class SortedFile(NamedTuple):
         edges = np.searchsorted(layout.parts_of(keys), np.arange(len(self.written) + 1))
         if not edges[-1]:
             return
-        with self._opened(layout) as file:
+        with self._open(layout) as file:
             for place in np.flatnonzero(np.diff(edges)).tolist():
                 file.seek(self._offset(layout, place))
                 yield layout.read(file, self.written[place]), keys[edges[place] : edges[place + 1]]

@@ -99,7 +99,7 @@ class SubgroupFile(NamedTuple):
         """Write a new file merged with an offer sorted by URL. The old file stays."""
         total, fresh, written = Cycle(0), list[str](), list[Subgroup]()
         with target.open("wb") as file:
-            for data, part in self._matched(offer):
+            for data, part in self._match(offer):
                 if isinstance(data, Subgroup):
                     written.append(data._replace(offset=file.tell()))
                     file.write(record_of(self._body(data)))
@@ -112,7 +112,7 @@ class SubgroupFile(NamedTuple):
             sync_file(file.fileno())
         return SubgroupFile(target, written), total._replace(fresh=fresh)
 
-    def _matched(self, offer: Offer) -> Iterator[tuple[Subgroup | UrlGroup, Offer]]:
+    def _match(self, offer: Offer) -> Iterator[tuple[Subgroup | UrlGroup, Offer]]:
         """Yield each subgroup with the offer for its hosts: read into memory only if there is one."""
         starts = [subgroup.start for subgroup in self.subgroups[1:]]
         edges = [0, *(bisect_left(offer.urls, start) for start in starts), len(offer.urls)]
@@ -176,7 +176,7 @@ class CentralRepository:
         self._folder = EngineFolder(folder)
         subgroups = [Subgroup(*each) for each in self._folder.rest.get("subgroups", ())]
         self._file = SubgroupFile(folder / self._folder.rest.get("name", "central"), subgroups)
-        with self._folder.opening():
+        with self._folder.unlock_on_failure():
             self._sweep()
 
     def _sweep(self) -> None:

@@ -43,7 +43,7 @@ class VeuniqText:
         self._folder = EngineFolder(folder, seed)
         stored = self._folder.rest.get("blocks", [_TextBlock()] * blocks)
         self._blocks = [_block_from(*each) for each in stored]
-        with self._folder.opening():
+        with self._folder.unlock_on_failure():
             self._sweep()
 
     def _sweep(self) -> None:

@@ -64,7 +64,7 @@ class ModelCosts:
 
     @property
     def agree(self) -> bool:
-        return (printed(self.drum), printed(self.veuniq)) == (self.printed_drum, self.printed_veuniq)
+        return (format_overhead(self.drum), format_overhead(self.veuniq)) == (self.printed_drum, self.printed_veuniq)
 
 
 def drum_buckets(memory_bytes: int, given: ModelParameters) -> float:
@@ -131,7 +131,7 @@ def _cell(row: int, column: int, given: ModelParameters) -> ModelCosts:
     )
 
 
-def printed(overhead: float) -> str:
+def format_overhead(overhead: float) -> str:
     """Format an overhead as the paper does: rounded to three digits, then to two."""
     thousandths = Decimal(overhead).quantize(Decimal("0.001"), ROUND_HALF_UP)
     return str(thousandths.quantize(Decimal("0.01"), ROUND_HALF_UP))

@@ -25,16 +25,16 @@ class WorkCost(NamedTuple):
     peak_bytes: int  # peak of memory, above that before the work
 
 
-def measured(work: Callable[[], object]) -> WorkCost:
+def measure_cost(work: Callable[[], object]) -> WorkCost:
     """Do the work, wait until the process is idle, and return the cost. The result of the work is dropped first."""
-    before, held_before = _moved(), _memory("VmRSS")
+    before, held_before = _moved_bytes(), _memory("VmRSS")
     _forget_peak()
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     wall = time.perf_counter() - wall
     _wait_until_quiet()
     cpu = time.process_time() - cpu
-    peak_bytes, after = _memory("VmHWM"), _moved()
+    peak_bytes, after = _memory("VmHWM"), _moved_bytes()
     read, written = after[0] - before[0], after[1] - before[1]
     return WorkCost(cpu, wall, read, written, _memory("VmRSS") - held_before, max(0, peak_bytes - held_before))
 
@@ -48,7 +48,7 @@ def _wait_until_quiet() -> None:
             return
 
 
-def _moved() -> tuple[int, int]:
+def _moved_bytes() -> tuple[int, int]:
     counts = dict(line.split(": ") for line in (_PROCESS / "io").read_text().splitlines())
     return int(counts["rchar"]), int(counts["wchar"])
 
@@ -69,7 +69,7 @@ def _forget_peak() -> None:
     (_PROCESS / "clear_refs").write_text("5")
 
 
-def disk_bytes(folder: Path) -> int:
+def allocated_bytes(folder: Path) -> int:
     """Return the disk space of a folder's files; a sparse file takes less than its length."""
     total = 0
     for path, _, names in os.walk(folder):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.lab.experiment.measurement import WorkCost, disk_bytes, measured
+from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measure_cost
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Quota, RepositoryBounds, Veuniq
 
@@ -85,7 +85,7 @@ def _effect(point: ParameterPoint, known: int, folder: Path) -> ParameterEffect:
         float(np.median([cost.cpu_seconds for cost in costs])) * scale,
         float(np.median([cost.wall_seconds for cost in costs])) * scale,
         int(np.mean([cost.read_bytes + cost.written_bytes for cost in costs]) * scale),
-        disk_bytes(folder) / max(1, counts.known),
+        allocated_bytes(folder) / max(1, counts.known),
     )
 
 
@@ -101,4 +101,4 @@ def _grown(repository: Veuniq, stream: UrlStream, known: int) -> list[WorkCost]:
     """Grow the repository, and return the costs of the cycles after that."""
     while stream.expected_known < known:
         repository.cycle(stream.batch(stream.next_number))
-    return [measured(partial(repository.cycle, stream.batch(stream.next_number))) for _ in range(CYCLES)]
+    return [measure_cost(partial(repository.cycle, stream.batch(stream.next_number))) for _ in range(CYCLES)]

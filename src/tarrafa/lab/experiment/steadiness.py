@@ -58,7 +58,7 @@ def watch(pages: int, hosts: int, folder: Path, tell: Callable[[str], None]) -> 
             finally:
                 process.terminate()
     if process.returncode or not out:
-        raise WorkError(f"the crawl in {folder} did not end as it should; tarrafa status --dir {folder} tells more")
+        raise WorkError(f"the crawl in {folder} failed; run tarrafa status --dir {folder}")
     return [*samples, sample(json.loads(out[-1]))]
 
 

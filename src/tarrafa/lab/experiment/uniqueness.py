@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tarrafa.errors import DamagedError, InputError
 from tarrafa.lab.engines import open_repository
-from tarrafa.lab.experiment.measurement import disk_bytes, measured, rss_bytes
+from tarrafa.lab.experiment.measurement import allocated_bytes, measure_cost, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Batch, Collected, Extracted, UniquenessEngine
 from tarrafa.verify.keys import texts_of
@@ -116,7 +116,7 @@ class _EngineRun:
             return None
         if is_usual:
             self._give_held()
-            return self._measured(batch)
+            return self._measure(batch)
         self._held.append(batch)
         if self._name == "veuniq" or len(self._held) == JOINED_BATCHES:
             return self._give_held()
@@ -125,27 +125,27 @@ class _EngineRun:
     def _give_held(self) -> GrowthRow | None:
         if not self._held:
             return None
-        batch, self._held = joined(self._held), []
+        batch, self._held = join_batches(self._held), []
         self._repository.cycle(batch)
         self._is_interrupted = False
-        return self._noted(batch.number, None, None)
+        return self._log(batch.number, None, None)
 
-    def _measured(self, batch: Batch) -> GrowthRow:
-        cost = measured(lambda: self._repository.cycle(batch))
+    def _measure(self, batch: Batch) -> GrowthRow:
+        cost = measure_cost(lambda: self._repository.cycle(batch))
         if self._is_interrupted:
             self._is_interrupted = False
-            return self._noted(batch.number, None, None)
-        return self._noted(batch.number, round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
+            return self._log(batch.number, None, None)
+        return self._log(batch.number, round(cost.cpu_seconds, 4), round(cost.wall_seconds, 4))
 
-    def _noted(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> GrowthRow:
-        known, disk = self._repository.counts().known, disk_bytes(self._folder / self._name)
+    def _log(self, cycle: int, cpu_seconds: float | None, wall_seconds: float | None) -> GrowthRow:
+        known, disk = self._repository.counts().known, allocated_bytes(self._folder / self._name)
         row = GrowthRow(self._name, cycle, known, cpu_seconds, wall_seconds, disk, rss_bytes())
         _append(self._folder / GROWTH, row)
         self.last = cycle
         return row
 
 
-def joined(batches: list[Batch]) -> Batch:
+def join_batches(batches: list[Batch]) -> Batch:
     """Join several batches to one, with the number of the last."""
     collected = [batch.collected for batch in batches]
     extracted = [batch.extracted for batch in batches]
@@ -178,7 +178,7 @@ def _repositories(names: list[str], folder: Path, seed: int) -> Iterator[dict[st
 def _check_disk(folder: Path, names: list[str], known: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     per_url = sum(DISK_BYTES_PER_URL.get(name, DISK_BYTES_PER_URL_OTHERS) for name in names)
-    needed = known * per_url - disk_bytes(folder)
+    needed = known * per_url - allocated_bytes(folder)
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(f"this may take {needed / 1e9:.0f} GB more in {folder}, where {free / 1e9:.0f} GB are free")
@@ -218,7 +218,7 @@ def _row(path: Path, line: list[str]) -> GrowthRow:
         times = (float(cpu) if cpu else None, float(wall) if wall else None)
         return GrowthRow(engine, int(cycle), int(known), *times, int(disk), int(rss))
     except ValueError as error:
-        raise DamagedError(f"{path} has a line that is none of ours: {','.join(line)}") from error
+        raise DamagedError(f"{path} has an invalid line: {','.join(line)}") from error
 
 
 class GrowthCurve(NamedTuple):

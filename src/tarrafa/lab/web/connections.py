@@ -14,7 +14,7 @@ from tarrafa.lab.web.http_messages import (
     HEAD_MAX_BYTES,
     MalformedRequest,
     ParsedRequest,
-    in_chunks,
+    encode_chunks,
     read_request,
     write_head,
 )
@@ -162,7 +162,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write(head)
         else:
             # Not writelines: some versions of asyncio do not report a full buffer then.
-            self._transport.write(head + (in_chunks(answer.body) if chunked else answer.body))
+            self._transport.write(head + (encode_chunks(answer.body) if chunked else answer.body))
 
     def _head(self, answer: WebAnswer, asked: ParsedRequest | None, chunked: bool) -> bytes:
         date = http_date(EPOCH_SECONDS + self._server.now_ms() // 1000)

@@ -77,12 +77,12 @@ def _wrong_header(rest: str, headers: Mapping[str, str], minor: str) -> str:
         return "header"
     if minor == "1" and not headers.get("host"):
         return "no Host header"
-    if len(headers) <= rest.count("\r\n") and _repeated(rest):
+    if len(headers) <= rest.count("\r\n") and _has_repeated(rest):
         return "header given twice"
     return "" if _LENGTH.fullmatch(headers.get("content-length", "0")) else "Content-Length"
 
 
-def _repeated(rest: str) -> bool:
+def _has_repeated(rest: str) -> bool:
     names = [field.partition(":")[0].lower() for field in rest.split("\r\n")]
     return any(names.count(name) > 1 for name in _ONLY_ONCE)
 
@@ -122,6 +122,6 @@ def _length(answer: WebAnswer) -> int:
     return length - FALSE_LENGTH_BYTES if answer.send_mode is SendMode.LONG else length
 
 
-def in_chunks(body: bytes) -> bytes:
+def encode_chunks(body: bytes) -> bytes:
     pieces = [body[start : start + CHUNK_BYTES] for start in range(0, len(body), CHUNK_BYTES)]
     return b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces]) + b"0\r\n\r\n"

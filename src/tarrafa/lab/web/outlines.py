@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from tarrafa.chance import draws
 from tarrafa.lab.web.faults import Fault
-from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escaped
+from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escape_href
 from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, SyntheticHost, power_law
 
 BLOCKS_MAX = 40_000
@@ -62,7 +62,7 @@ class Outline(NamedTuple):
     own_forms: bytes
     blocks: list[LinkBlock]
     partners: list[PartnerLinks]
-    kin: list[SyntheticHost]  # hosts that this front page links to
+    child_hosts: list[SyntheticHost]  # hosts that this front page links to
     special: list[str]  # paths on this host that are not pages: redirects, missing pages, files, traps
     dead: list[str]  # addresses where no host answers
     text: bytes  # draws for the text of the page
@@ -90,9 +90,9 @@ class Outlines:
         targets = [(CUBES[word] * size) >> 32 for word in own[: max(1, OWN_LINKS - len(children))]]
         special = _special(host, page, first, second)
         dead = [f"127.250.{page % 256}.9"] if Fault.DEAD in host.faults else []
-        kin = self._kin(host) if page == 0 else []
+        child_hosts = self._child_hosts(host) if page == 0 else []
         forms = drawn[-2].translate(_OWN_FORMS)
-        return Outline(children, targets, forms, blocks, partners, kin, special, dead, drawn[-1])
+        return Outline(children, targets, forms, blocks, partners, child_hosts, special, dead, drawn[-1])
 
     def followed(self, host: SyntheticHost, page: int, outline: Outline) -> Iterator[Place]:
         """Yield the places that a crawl follows the links of a page to, some of them more than once."""
@@ -108,26 +108,26 @@ class Outlines:
                 yield from ((own, target) for target, form in zip(targets, forms, strict=False) if form != NOFOLLOW)
         for partners in outline.partners:
             yield from ((other.number, target) for other, target, nofollow in partners.targets if not nofollow)
-        yield from ((other.number, 0) for other in outline.kin)
+        yield from ((other.number, 0) for other in outline.child_hosts)
         yield from ((own, path) for path in outline.special)
 
-    def _kin(self, host: SyntheticHost) -> list[SyntheticHost]:
+    def _child_hosts(self, host: SyntheticHost) -> list[SyntheticHost]:
         """Return the hosts below this one: front pages form a tree, so every host can be reached from the first."""
         hosts = self.pages.hosts
         numbers = (2 * host.number + 1, 2 * host.number + 2)
         return [hosts.host(number) for number in numbers if number < hosts.plan.hosts]
 
     def block(self, host: SyntheticHost, number: int) -> LinkBlock:
-        return self._blocks.get((host.number, number)) or self._keep(
+        return self._blocks.get((host.number, number)) or self._cache(
             self._blocks, (host.number, number), self._make_block(host, number)
         )
 
     def partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
-        return self._partners.get((host.number, number)) or self._keep(
+        return self._partners.get((host.number, number)) or self._cache(
             self._partners, (host.number, number), self._make_partners(host, number)
         )
 
-    def _keep(self, known: dict[tuple[int, int], T], key: tuple[int, int], made: T) -> T:
+    def _cache(self, known: dict[tuple[int, int], T], key: tuple[int, int], made: T) -> T:
         if len(known) >= BLOCKS_MAX:
             known.clear()
         known[key] = made
@@ -138,7 +138,7 @@ class Outlines:
         targets = tuple(power_law(word, host.linked_size) for word in words)
         forms = bytes(word & 255 for word in words).translate(_SHARED_FORMS)
         entries = self.pages.entries(host, targets)
-        html = b"".join(written(host, "", entry, form) for entry, form in zip(entries, forms, strict=True))
+        html = b"".join(write_link(host, "", entry, form) for entry, form in zip(entries, forms, strict=True))
         return LinkBlock(targets, forms, html, b"".join(entry.absolute(host) for entry in entries))
 
     def _make_partners(self, host: SyntheticHost, number: int) -> PartnerLinks:
@@ -155,17 +155,17 @@ class Outlines:
         entry = self.pages.entry(other, page)
         if not nofollow:
             return entry.absolute(other)
-        return anchor(other.origin + escaped(entry.path), entry.title, ' rel="nofollow"')
+        return anchor(other.origin + escape_href(entry.path), entry.title, ' rel="nofollow"')
 
 
-def written(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) -> bytes:
+def write_link(host: SyntheticHost, base_path: str, entry: PageEntry, form: int) -> bytes:
     """Return a link to a page of the host, in this form."""
     if form == PLAIN:
         return entry.item
     if form == ABSOLUTE:
         return entry.absolute(host)
     rel = ' rel="nofollow"' if form == NOFOLLOW else ""
-    return anchor(escaped(_href(host, base_path, entry.path, form)), entry.title, rel)
+    return anchor(escape_href(_href(host, base_path, entry.path, form)), entry.title, rel)
 
 
 def _href(host: SyntheticHost, base_path: str, path: str, form: int) -> str:

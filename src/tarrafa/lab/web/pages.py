@@ -54,7 +54,7 @@ class PageEntry(NamedTuple):
     item: bytes  # a link to it from a page of its host, in the plain form, as HTML
     mark: int  # a draw that decides its marks
     rate: int  # a draw that decides its changes
-    kin: int  # a draw that decides its end, and whether it copies or is copied
+    fate: int  # a draw that decides its end, and whether it copies or is copied
     leaf: bool  # has no children and never will
     copies: bool  # copies another page, if a suitable one is found
     syndicated: bool  # may be copied; its links are absolute, so that a copy links to the same pages
@@ -141,20 +141,20 @@ class SyntheticPages:
         if page:
             parent = self.entry(host, (page - 1) // host.branching)
             path, folder = _path(host, page, parent.folder, _slug(w[4], first, tail, page))
-        rate, kin = w[6], w[7]
+        rate, fate = w[6], w[7]
         leaf = page * host.branching + 1 >= 2 * host.size and page > 0
         return PageEntry(
             path=path,
             folder=folder,
             title=title,
             topic=host.topic if page == 0 or (rate >> 16) % 5 else TOPIC_NAMES[(rate >> 20) % len(TOPIC_NAMES)],
-            item=anchor(escaped(path), title),
+            item=anchor(escape_href(path), title),
             mark=w[5] if page else _FRONT_MARK,
             rate=rate,
-            kin=kin,
+            fate=fate,
             leaf=leaf,
-            copies=leaf and (kin >> 8) % 1000 < NEAR_COPIES,
-            syndicated=leaf and (kin >> 8) % 1000 >= SYNDICATED,
+            copies=leaf and (fate >> 8) % 1000 < NEAR_COPIES,
+            syndicated=leaf and (fate >> 8) % 1000 >= SYNDICATED,
         )
 
     def _words(self, host: SyntheticHost, w: tuple[int, ...]) -> tuple[str, str, str]:
@@ -176,9 +176,9 @@ class SyntheticPages:
     def dies_ms(self, host: SyntheticHost, page: int) -> int | None:
         """Return when a page disappears; None for a page that stays. Only pages without children disappear."""
         entry = self.entry(host, page)
-        if not entry.leaf or entry.kin % 20 >= 3:
+        if not entry.leaf or entry.fate % 20 >= 3:
             return None
-        return history.born_ms(host.size, page) + 1 + ((entry.kin * LIFE_MS) >> 32)
+        return history.born_ms(host.size, page) + 1 + ((entry.fate * LIFE_MS) >> 32)
 
     def alive(self, host: SyntheticHost, page: int, now_ms: int) -> bool:
         if now_ms <= 0:
@@ -247,7 +247,7 @@ class SyntheticPages:
             candidate = w[turn + 1] % other.size
             alike = other.language == host.language and other.charset == host.charset
             if alike and self.entry(other, candidate).syndicated and not self.dies_ms(other, candidate):
-                return CopySource(other, candidate, exact=(entry.kin >> 8) % 1000 < EXACT_COPIES)
+                return CopySource(other, candidate, exact=(entry.fate >> 8) % 1000 < EXACT_COPIES)
         return None
 
 
@@ -256,12 +256,12 @@ def anchor(href: str, title: str, attributes: str = "") -> bytes:
     return f'<a href="{href}"{attributes}>{title}</a><br>\n'.encode("ascii", "xmlcharrefreplace")
 
 
-def escaped(href: str) -> str:
+def escape_href(href: str) -> str:
     """Escape an href for an attribute."""
     return href.replace("&", "&amp;")
 
 
-def respelt(path: str) -> str:
+def normalise_escapes(path: str) -> str:
     """Return the path with each letter spelt as in page paths: `%61` and `a` are the same letter."""
     return quote(unquote(path), safe="/?&=~")
 

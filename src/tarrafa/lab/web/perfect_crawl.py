@@ -36,22 +36,22 @@ class PerfectCrawl:
         self._crawl()
 
     def _crawl(self) -> None:
-        self._spread([(0, 0)], 0, "links")
+        self._follow_from([(0, 0)], 0, "links")
         while waiting := sorted(self._met - self._sitemaps_read):
             for number in waiting:
                 self._sitemaps_read.add(number)
-                self._spread(self._in_sitemap(self._web.hosts.host(number)), 1, "sitemap")
+                self._follow_from(self._in_sitemap(self._web.hosts.host(number)), 1, "sitemap")
 
-    def _spread(self, starts: Iterable[Place], depth: int, by: str) -> None:
+    def _follow_from(self, starts: Iterable[Place], depth: int, by: str) -> None:
         """Follow links breadth first from places that may be new."""
         queue: deque[Place] = deque()
-        self._meet(starts, Discovery(depth, by), queue)
+        self._discover(starts, Discovery(depth, by), queue)
         while queue:
             place = queue.popleft()
             how = Discovery(self.found[place].depth + 1, by)
-            self._meet(self._leads_to(place, how), how, queue)
+            self._discover(self._leads_to(place, how), how, queue)
 
-    def _meet(self, places: Iterable[Place], how: Discovery, queue: deque[Place]) -> None:
+    def _discover(self, places: Iterable[Place], how: Discovery, queue: deque[Place]) -> None:
         found = self.found
         for place in places:
             if place not in found:

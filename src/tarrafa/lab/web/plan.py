@@ -204,14 +204,14 @@ class SyntheticHosts:
         if name[-1:].isdigit():
             number = _number_of_address(name)
             return self.host(number) if number is not None and 0 <= number < self.plan.hosts else None
-        return self._named(name)
+        return self._find_name(name)
 
     def resolve(self, name: str) -> str | None:
         """Return the address of a host name of this web, as a resolver would."""
-        host = self._named(name)
+        host = self._find_name(name)
         return host.address if host else None
 
-    def _named(self, name: str) -> SyntheticHost | None:
+    def _find_name(self, name: str) -> SyntheticHost | None:
         number = _number_of_name(name.lower())
         if number is None or not 0 <= number < self.plan.hosts:
             return None
@@ -224,10 +224,10 @@ class SyntheticHosts:
         if known is None:
             if len(self._neighbourhoods) >= NEIGHBOURHOODS_MAX:
                 self._neighbourhoods.clear()
-            known = self._neighbourhoods[host.number] = self._settle(host)
+            known = self._neighbourhoods[host.number] = self._draw_neighbours(host)
         return known
 
-    def _settle(self, host: SyntheticHost) -> list[SyntheticHost]:
+    def _draw_neighbours(self, host: SyntheticHost) -> list[SyntheticHost]:
         first = host.number % self.communities
         members = (self.plan.hosts - 1 - first) // self.communities + 1
         return [

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from tarrafa.chance import draws
 from tarrafa.lab.web.faults import Fault
 from tarrafa.lab.web.history import day, modified_seconds
-from tarrafa.lab.web.outlines import BASE_PATH, TEXT_BYTES, Outline, Outlines, written
-from tarrafa.lab.web.pages import PageEntry, anchor, escaped
+from tarrafa.lab.web.outlines import BASE_PATH, TEXT_BYTES, Outline, Outlines, write_link
+from tarrafa.lab.web.pages import PageEntry, anchor, escape_href
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.vocabulary import PASSAGES, passages, tail_word
 
@@ -90,9 +90,9 @@ class Renderer:
             entry = entry._replace(title=self._pages.entry(source.host, source.page).title)
             topic = self._pages.entry(source.host, source.page).topic
             text = self._text(host, topic, copied, f"{self._pages.seed(host, page)}/{changed}")
-        return self._joined(host, page, entry, outline, text, changed, session)
+        return self._join(host, page, entry, outline, text, changed, session)
 
-    def _joined(
+    def _join(
         self,
         host: SyntheticHost,
         page: int,
@@ -102,8 +102,8 @@ class Renderer:
         changed: int,
         session: str,
     ) -> bytes:
-        paper = self._templates.get(host.number) or self._remember(host)
-        start, description, marks, heading, navigation, image, before, keywords, elsewhere, also, foot, end = paper
+        template = self._templates.get(host.number) or self._remember(host)
+        start, description, marks, heading, navigation, image, before, keywords, elsewhere, also, foot, end = template
         title = entry.title.encode(host.charset)
         parent = self._pages.entry(host, (page - 1) // host.branching if page else 0)
         parts = [start, title, description, title, marks]
@@ -112,19 +112,19 @@ class Renderer:
         parts += (heading, title, navigation, parent.absolute(host), entry.absolute(host), image, b"%d" % (page % 97))
         parts += (before, text[0], *self._inner_links(host, page, entry, outline, session), *text[1:-1])
         parts += (keywords, text[-1], elsewhere, *[partners.html for partners in outline.partners])
-        if outline.kin or outline.dead:
-            parts += self._odd_links(host, outline)
+        if outline.child_hosts or outline.dead:
+            parts += self._host_links(host, outline)
         parts.append(also)
         if outline.special:
-            parts += [anchor(host.origin + escaped(path), path[1:6]) for path in outline.special]
+            parts += [anchor(host.origin + escape_href(path), path[1:6]) for path in outline.special]
         parts += (foot, day(modified_seconds(entry.rate, changed) // 86_400), end)
         return b"".join(parts)
 
     def _remember(self, host: SyntheticHost) -> PageTemplate:
         if len(self._templates) >= TEMPLATES_MAX:
             self._templates.clear()
-        paper = self._templates[host.number] = _page_template(host)
-        return paper
+        template = self._templates[host.number] = _page_template(host)
+        return template
 
     def canonical(self, host: SyntheticHost, page: int) -> str | None:
         """Return the URL that the page declares canonical, if any: its own, or that of the page it nearly copies."""
@@ -132,7 +132,7 @@ class Renderer:
         source = self._pages.copy_of(host, page)
         if source and source.exact:
             return self.canonical(source.host, source.page)
-        if source and entry.kin & 1:
+        if source and entry.fate & 1:
             return source.host.origin + self._pages.entry(source.host, source.page).path
         return host.origin + entry.path if entry.says_canonical else None
 
@@ -141,7 +141,7 @@ class Renderer:
         canonical = self.canonical(host, page)
         robots = "noindex" * entry.noindex or "nofollow" * entry.nofollow or "noarchive" * entry.noarchive
         base = f'<base href="{host.origin}{BASE_PATH}">\n' if entry.has_base else ""
-        link = f'<link rel="canonical" href="{escaped(canonical)}">\n' if canonical else ""
+        link = f'<link rel="canonical" href="{escape_href(canonical)}">\n' if canonical else ""
         return (base + link + (f'<meta name="robots" content="{robots}">\n' if robots else "")).encode()
 
     def _text(self, host: SyntheticHost, topic: str, drawn: bytes, salt: str | None) -> list[bytes]:
@@ -172,17 +172,17 @@ class Renderer:
             return links + [_with_session(page, target, session) for target in entries(host, targets)]
         base_path = BASE_PATH if entry.has_base else entry.path
         own = zip(entries(host, outline.own), outline.own_forms, strict=False)
-        links += [written(host, base_path, target, form) for target, form in own]
+        links += [write_link(host, base_path, target, form) for target, form in own]
         links += [block.html for block in outline.blocks]
         return links
 
-    def _odd_links(self, host: SyntheticHost, outline: Outline) -> list[bytes]:
+    def _host_links(self, host: SyntheticHost, outline: Outline) -> list[bytes]:
         """Return links to the hosts below a front page, and to hosts that do not exist."""
         port = host.authority.rpartition(":")[2]
-        kin = [self._pages.entry(other, 0).absolute(other) for other in outline.kin]
-        return kin + [anchor(f"http://{name}:{port}/", name) for name in outline.dead]
+        children = [self._pages.entry(other, 0).absolute(other) for other in outline.child_hosts]
+        return children + [anchor(f"http://{name}:{port}/", name) for name in outline.dead]
 
 
 def _with_session(page: int, entry: PageEntry, session: str) -> bytes:
     number = draws(f"{session}/{page}{entry.path}", 1)[0]
-    return anchor(escaped(f"{entry.path}{'&' if '?' in entry.path else '?'}sid={number:08x}"), entry.title)
+    return anchor(escape_href(f"{entry.path}{'&' if '?' in entry.path else '?'}sid={number:08x}"), entry.title)

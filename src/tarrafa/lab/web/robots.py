@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from tarrafa.lab.web.faults import NOTHING_ALLOWED, Fault
-from tarrafa.lab.web.pages import SyntheticPages, respelt
+from tarrafa.lab.web.pages import SyntheticPages, normalise_escapes
 from tarrafa.lab.web.plan import SyntheticHost
 
 OTHER_AGENT = "badbot"
@@ -23,17 +23,17 @@ class RobotsRule:
         self.rank = (len(pattern), allow)
         # Most rules are plain prefixes, which are faster without a regular expression.
         plain = "*" not in pattern and not pattern.endswith("$")
-        self.matches: Callable[[str], object] = _begins_with(pattern) if plain else _compiled(pattern).match
+        self.matches: Callable[[str], object] = _match_prefix(pattern) if plain else _compile_pattern(pattern).match
 
     def __str__(self) -> str:
         return self._line
 
 
-def _begins_with(pattern: str) -> Callable[[str], bool]:
+def _match_prefix(pattern: str) -> Callable[[str], bool]:
     return lambda path: path.startswith(pattern)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     anchored = pattern.endswith("$")
     parts = (pattern[:-1] if anchored else pattern).split("*")
     return re.compile(".*".join(map(re.escape, parts)) + ("$" if anchored else ""), re.DOTALL)
@@ -82,7 +82,7 @@ class RobotsFiles:
         if user_agent and OTHER_AGENT in user_agent.lower() and self.readable(host):
             return False
         rules = self.rules(host)
-        return not rules or allowed_by(rules, respelt(path) if "%" in path else path)
+        return not rules or allowed_by(rules, normalise_escapes(path) if "%" in path else path)
 
     def readable(self, host: SyntheticHost) -> bool:
         """Return True if the host has a readable robots.txt."""

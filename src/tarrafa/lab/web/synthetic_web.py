@@ -17,7 +17,7 @@ from tarrafa.lab.web import resources
 from tarrafa.lab.web.faults import Fault
 from tarrafa.lab.web.history import http_date, modified_seconds
 from tarrafa.lab.web.outlines import Outlines, Place
-from tarrafa.lab.web.pages import SyntheticPages, respelt
+from tarrafa.lab.web.pages import SyntheticPages, normalise_escapes
 from tarrafa.lab.web.plan import Plan, SyntheticHost, SyntheticHosts
 from tarrafa.lab.web.renderer import Renderer
 from tarrafa.lab.web.robots import RobotsFiles
@@ -96,7 +96,7 @@ class SyntheticWeb:
         if not ask.host.faults:
             return self.resource(ask, now_ms)
         fault = self._fault(ask)
-        return fault or self._slowed(ask.host, self.resource(ask, now_ms))
+        return fault or self._slow_down(ask.host, self.resource(ask, now_ms))
 
     def _fault(self, ask: WebRequest) -> WebAnswer | None:
         """Return the fault that replaces the answer, if there is one."""
@@ -126,7 +126,7 @@ class SyntheticWeb:
         status, headers = 429 if count % 2 else 503, (("Retry-After", str(seconds)),)
         return WebAnswer(status, b"busy\n", "text/plain", headers, retry_after_seconds=seconds)
 
-    def _slowed(self, host: SyntheticHost, answer: WebAnswer) -> WebAnswer:
+    def _slow_down(self, host: SyntheticHost, answer: WebAnswer) -> WebAnswer:
         """Return the answer as a slow or dripping host sends it."""
         wait = 0.5 + host.number % 5 / 2 if Fault.SLOW in host.faults else 0.0
         drip = Fault.DRIP in host.faults and answer.page is not None and answer.body != b""
@@ -142,7 +142,7 @@ class SyntheticWeb:
             return self._page(ask, page, now_ms)
         found = self._other(ask, now_ms)
         if found is None and "%" in ask.path:
-            page = self.find(ask.host, respelt(ask.path))
+            page = self.find(ask.host, normalise_escapes(ask.path))
             found = self._page(ask, page, now_ms) if page is not None else None
         return found or WebAnswer(404, b"<!DOCTYPE html><title>404</title><p>Not here.</p>\n")
 
@@ -181,9 +181,11 @@ class SyntheticWeb:
     def _page(self, ask: WebRequest, page: int, now_ms: int) -> WebAnswer:
         host, pages = ask.host, self.pages
         if not pages.alive(host, page, now_ms):
-            return _gone(page)
+            return _answer_gone(page)
         headers = self._validators(host, page, now_ms)
-        if ("if-none-match" in ask.headers or "if-modified-since" in ask.headers) and _unchanged(ask.headers, headers):
+        if ("if-none-match" in ask.headers or "if-modified-since" in ask.headers) and _is_unchanged(
+            ask.headers, headers
+        ):
             return WebAnswer(304, b"", "", tuple(headers.items()), page=page)
         if pages.entry(host, page).robots_header:
             headers["X-Robots-Tag"] = "noindex"
@@ -212,7 +214,7 @@ class SyntheticWeb:
         if first == "ir":
             return self._redirect(host, path)
         if first == "antigo":
-            return _gone(len(path))
+            return _answer_gone(len(path))
         if first == "img" and path.endswith(".png"):
             return WebAnswer(200, resources.png(sum(path.encode()) % 97), "image/png")
         if first == "doc" and path.endswith(".pdf"):
@@ -220,12 +222,12 @@ class SyntheticWeb:
         if host.sitemap and first.endswith((".xml", ".gz")):
             found = self.sitemaps.answer(host, path, now_ms)
             return WebAnswer(200, *found) if found else None
-        return self._snare(host, first, path)
+        return self._hostile_resource(host, first, path)
 
-    def _snare(self, host: SyntheticHost, first: str, path: str) -> WebAnswer | None:
+    def _hostile_resource(self, host: SyntheticHost, first: str, path: str) -> WebAnswer | None:
         """Return a false or endless body, or the page of a trap, if the host has that fault."""
-        if first in _SNARES and _SNARES[first][0] in host.faults:
-            return _SNARES[first][1]()
+        if first in _HOSTILE_RESOURCES and _HOSTILE_RESOURCES[first][0] in host.faults:
+            return _HOSTILE_RESOURCES[first][1]()
         body = resources.trap_page(host, path)
         return WebAnswer(200, body, f"{HTML}; charset=utf-8") if body else None
 
@@ -261,12 +263,12 @@ def _accepts_gzip(codings: str) -> bool:
     return any(name == "gzip" and not _ZERO.fullmatch(weight) for name, _, weight in wishes)
 
 
-def _gone(number: int) -> WebAnswer:
+def _answer_gone(number: int) -> WebAnswer:
     status = 410 if number % 2 else 404
     return WebAnswer(status, b"<!DOCTYPE html><title>%d</title><p>Not here any more.</p>\n" % status)
 
 
-_SNARES: dict[str, tuple[Fault, Callable[[], WebAnswer]]] = {
+_HOSTILE_RESOURCES: dict[str, tuple[Fault, Callable[[], WebAnswer]]] = {
     "fluxo": (Fault.ENDLESS, lambda: WebAnswer(200, b"<p>sem fim</p>\n" * 500, send_mode=SendMode.ENDLESS)),
     "curto": (Fault.FALSE_LENGTH, lambda: WebAnswer(200, b"<p>curto</p>\n" * 100, send_mode=SendMode.SHORT)),
     "longo": (Fault.FALSE_LENGTH, lambda: WebAnswer(200, b"<p>longo</p>\n" * 100, send_mode=SendMode.LONG)),
@@ -275,7 +277,7 @@ _SNARES: dict[str, tuple[Fault, Callable[[], WebAnswer]]] = {
 }
 
 
-def _unchanged(asked: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+def _is_unchanged(asked: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     """Return True if the client's copy is current: by the tag if one was sent, otherwise by the date."""
     if "if-none-match" in asked:
         tags = [tag.strip().removeprefix("W/") for tag in asked["if-none-match"].split(",")]

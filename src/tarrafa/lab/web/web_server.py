@@ -162,7 +162,7 @@ class ControlPaths:
             return WebAnswer(404, f"try {', '.join(_OPTIONS)}\n".encode(), "text/plain")
         unknown = options.keys() - _OPTIONS[path]
         if unknown:
-            raise ValueError(f"{path} does not know {min(unknown)}; it knows {', '.join(_OPTIONS[path]) or 'nothing'}")
+            raise ValueError(f"{path} does not take {min(unknown)}; it takes {', '.join(_OPTIONS[path]) or 'nothing'}")
         if path == "/__truth":
             return await self._truth(options)
         return {"/__log": self._log, "/__clock": self._clock, "/__hosts": self._hosts}[path](method, options)
@@ -187,14 +187,16 @@ class ControlPaths:
             return WebAnswer(204, type="")
         entries = options.get("entries")
         if entries is not None and not entries.isdecimal():
-            raise ValueError("say GET /__log?entries=100")
+            raise ValueError("entries must be a number: GET /__log?entries=100")
         return _json(self._server.journal.report(None if entries is None else int(entries)))
 
     def _clock(self, method: str, options: dict[str, str]) -> WebAnswer:
         if method == "POST":
             seconds = _seconds(options.get("advance_seconds", ""))
             if not 0 <= seconds <= SKIP_MAX_SECONDS - self._server.skipped_seconds:
-                raise ValueError("say POST /__clock?advance_seconds=86400; it goes on for a century")
+                raise ValueError(
+                    "advance_seconds must be from 0 to a century in all: POST /__clock?advance_seconds=86400"
+                )
             self._server.skipped_seconds += seconds
         return _json({"web_seconds": self._server.now_ms() / 1000, "open_seconds": self._server.seconds()})
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import WorkError
+from tarrafa.hashes import edges_of
 from tarrafa.verify.contract import Cycle, Quota
-from tarrafa.verify.keys import edges_of
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,

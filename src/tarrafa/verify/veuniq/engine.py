@@ -35,7 +35,7 @@ from tarrafa.verify.veuniq.read import Reader
 from tarrafa.verify.veuniq.shelf import Shelf, Spill
 from tarrafa.verify.veuniq.spill import joined, offered
 
-FORMAT = 2
+FORMAT = 3
 _READ_TRIES = 5
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from tarrafa.hashes import edges_of
 from tarrafa.verify.contract import PRIORITY_MAX, Batch
-from tarrafa.verify.keys import edges_of, keys_of, texts_of
+from tarrafa.verify.keys import keys_of, texts_of
 from tarrafa.verify.veuniq.texts import taken
 
 # What a batch says of a collected URL; and the same on its way to the block, with the number of that batch.

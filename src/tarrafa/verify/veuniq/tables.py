@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tarrafa.hashes import FEW_TEXTS
 from tarrafa.numbers import as_column
 from tarrafa.verify.veuniq.spill import VISIT
 
@@ -36,8 +36,6 @@ def pack_texts(
 
 def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
     """The URLs of these rows of a file."""
-    import pyarrow.compute as pc  # it takes longer to load than the texts of many crawls take, which never come here
-
     table, places = _read_around(data, rows)
     table = table.take(as_column(places))
     hosts, paths = (table[name].cast(pa.large_string()) for name in ("host", "path"))
@@ -45,12 +43,10 @@ def unpack_texts(data: bytes, rows: NDArray[np.int64]) -> pa.LargeStringArray:
 
 
 def unpack_urls(data: bytes, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-    """The same as Python has them, for whoever wants few."""
+    """Return the same as Python strings."""
     table, places = _read_around(data, rows)
-    if table.num_rows > FEW_TEXTS:
-        table, places = table.take(as_column(places)), np.arange(len(places))
-    hosts, paths = (table[name].to_numpy()[places] for name in ("host", "path"))
-    urls: NDArray[np.object_] = hosts + paths
+    table = table.take(as_column(places))
+    urls: NDArray[np.object_] = table["host"].to_numpy() + table["path"].to_numpy()
     return urls
 
 

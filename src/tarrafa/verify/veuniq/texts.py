@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.hashes import FEW_TEXTS
+from tarrafa.hashes import edges_of
 from tarrafa.numbers import as_column
-from tarrafa.verify.keys import edges_of, pieces
 
 NO_TEXTS = pa.array([], pa.large_string())
 
@@ -25,9 +24,6 @@ class Part(NamedTuple):
 def taken(sources: Sequence[pa.LargeStringArray], places: NDArray[np.integer]) -> pa.LargeStringArray:
     """The texts at these places; the sources are counted through."""
     sizes = [len(source) for source in sources]
-    if sum(sizes) <= FEW_TEXTS:
-        # Arrow's own way is faster, but the module that it loads takes longer than this does.
-        return pa.array(pa.concat_arrays(sources).to_numpy(zero_copy_only=False)[places].tolist(), pa.large_string())
     starts = np.cumsum([0, *sizes[:-1]])
     return gathered(starts, places, lambda number, inside: sources[number].take(as_column(inside)))
 
@@ -58,6 +54,10 @@ def parted(starts: NDArray[np.int64], places: NDArray[np.integer]) -> Iterator[P
 
 
 def without_heads(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
-    """The texts without as many bytes at their beginning."""
-    edges = edges_of(texts)
-    return pieces(texts.buffers()[2], edges, edges[:-1] + lengths, 1)
+    """Return the texts without that many bytes at their beginning."""
+    edges, count = edges_of(texts), len(texts)
+    # Heads and rests take turns in one column over the same bytes; every second text is wanted.
+    cuts = np.empty(2 * count + 1, np.int64)
+    cuts[::2], cuts[1::2] = edges, edges[:-1] + lengths
+    both = pa.LargeStringArray.from_buffers(2 * count, pa.py_buffer(cuts), texts.buffers()[2])
+    return both.take(as_column(np.arange(1, 2 * count, 2)))

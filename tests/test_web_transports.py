@@ -1,4 +1,4 @@
-"""One web, two doors: the transport of real connections and the one in memory bring the same records."""
+"""The transport over sockets and the one in memory return the same records."""
 
 import asyncio
 from dataclasses import replace
@@ -13,10 +13,10 @@ from webs import AGENT, InstantClock, hosts_of
 
 LIMITS = FetchSection(timeout_seconds=60.0, body_limit_bytes=400_000)
 OWN = CrawlSection(user_agent=AGENT, allow_private=True)
-GZIP = (("Accept-Encoding", "gzip"),)  # which the other one always sends
-# How an answer is framed is the business of the wire alone.
+GZIP = (("Accept-Encoding", "gzip"),)  # which libcurl always sends
+# Headers of the framing exist only over sockets.
 FRAMING = {"date", "server", "content-length", "transfer-encoding", "connection"}
-# All but the one that a clock without waiting turns into another: who hangs resets in the end.
+# All but HANG, which becomes a reset on a clock without waiting.
 FAULTS = parse_faults("hostile") - {Fault.HANG}
 
 
@@ -57,7 +57,7 @@ def urls_of(web: SyntheticWeb) -> list[str]:
 
 
 async def compare(plan: Plan, resolver_of_names: bool) -> list[object]:
-    """Ask both for the same, in the same order; what they said."""
+    """Send both the same requests in the same order; return the outcomes."""
     async with open_server(replace(plan, port=0), clock=InstantClock()) as server:
         web = SyntheticWeb(server.web.plan)
         table = {host.name: (host.address,) for host in hosts_of(web)}
@@ -79,13 +79,13 @@ async def compare(plan: Plan, resolver_of_names: bool) -> list[object]:
         return found
 
 
-def test_both_doors_of_a_hostile_web_bring_the_same() -> None:
+def test_both_transports_of_a_hostile_web_return_the_same() -> None:
     found = asyncio.run(compare(Plan(hosts=16, pages=120, rng_seed=41, faults=FAULTS), resolver_of_names=False))
     assert FailureKind.RESET in found
     assert {answer[0] for answer in found if isinstance(answer, tuple)} >= {200, 301, 302, 403, 404, 410, 429, 500}
 
 
-def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
+def test_both_transports_of_a_web_with_names_return_the_same() -> None:
     found = asyncio.run(compare(Plan(hosts=6, pages=30, rng_seed=42, names=True), resolver_of_names=True))
     assert all(isinstance(answer, tuple) for answer in found)
 
@@ -94,12 +94,12 @@ def test_both_doors_of_a_web_with_names_bring_the_same() -> None:
     ("authority", "kind"),
     [
         ("127.0.0.2:{port}", FailureKind.TIMEOUT),  # it hangs
-        ("127.250.3.9:{port}", FailureKind.RESET),  # nobody has this address
-        ("127.0.0.1:1", FailureKind.REFUSED),  # nobody listens there
+        ("127.250.3.9:{port}", FailureKind.RESET),  # no host has this address
+        ("127.0.0.1:1", FailureKind.REFUSED),  # no server listens there
         ("www.tz--nobody7.org:{port}", FailureKind.NAME),
     ],
 )
-def test_both_doors_fail_alike_where_nobody_answers(authority: str, kind: FailureKind) -> None:
+def test_both_transports_fail_alike_if_no_host_answers(authority: str, kind: FailureKind) -> None:
     async def story() -> list[Page | Failure]:
         async with open_server(Plan(hosts=2, pages=4, port=0, faults=frozenset({Fault.HANG}))) as server:
             web = SyntheticWeb(server.web.plan)
