@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from tarrafa.rank.columns import (
+from tarrafa.rank.arrays import (
     F32,
     F64,
     I64,
