@@ -62,6 +62,18 @@ def encode_texts(column: Any) -> tuple[NDArray[np.int32], pa.Array]:
     return indices, coded.dictionary
 
 
+def flatten_texts(texts: pa.LargeStringArray) -> tuple[I64, NDArray[np.uint8]]:
+    """Return where each text begins and the last ends, and the bytes of all."""
+    edges = edges_of(texts)
+    return edges - edges[0], bytes_of(texts)[edges[0] : edges[-1]]
+
+
+def restore_texts(edges: I64, data: NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Return the texts that `flatten_texts` flattened."""
+    buffers = [pa.py_buffer(np.ascontiguousarray(each)) for each in (edges, data)]
+    return pa.LargeStringArray.from_buffers(len(edges) - 1, *buffers)
+
+
 class NumberedTexts(NamedTuple):
     """A column of texts as numbers."""
 

@@ -21,11 +21,13 @@ from tarrafa.rank.arrays import (
     distinct_hashes,
     encode_texts,
     fingerprints_of,
+    flatten_texts,
     host_hashes_of,
     join_arrays,
     moments_of,
     number_texts,
     plain_texts,
+    restore_texts,
 )
 
 LINK_COLUMNS = ("source", "fetched_at", "target", "text", "rel", "kind")
@@ -243,7 +245,7 @@ class LinkRows:
 
     def add_part(self, part: LinkPart) -> None:
         urls = self._urls.add_part(part.urls, part.hosts)
-        texts = self._texts.add(texts_of(part), part.text_hashes)
+        texts = self._texts.add(restore_texts(part.text_edges, part.text_bytes), part.text_hashes)
         self._append(
             (urls[part.sources], part.moments),
             (part.visits, urls[part.targets], texts[part.texts], part.is_redirect),
@@ -265,7 +267,7 @@ class LinkRows:
         hashes, distinct_texts, text_numbers = self._texts.distinct()
         self._clear()
         links = (visits, url_numbers[targets], text_numbers[texts], is_redirect)
-        return LinkPart(urls, hosts, url_numbers[sources], moments, *links, hashes, *_flatten(distinct_texts))
+        return LinkPart(urls, hosts, url_numbers[sources], moments, *links, hashes, *flatten_texts(distinct_texts))
 
 
 def _visits(sources: NDArray[Any], moments: I64) -> tuple[I64, U32]:
@@ -279,18 +281,3 @@ def _mask_of(column: Any, condition: Callable[[str], bool]) -> Mask:
     """Return True for rows whose text fulfils a condition, which is called once for each text."""
     indices, texts = encode_texts(column)
     return np.fromiter(map(condition, texts.to_pylist()), np.bool_, len(texts))[indices]
-
-
-def _flatten(array: pa.LargeStringArray) -> tuple[I64, NDArray[np.uint8]]:
-    """Return where each text begins and the last ends, and the bytes of all."""
-    if not len(array):
-        return np.zeros(1, np.int64), np.empty(0, np.uint8)
-    edges = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
-    data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-    return edges - edges[0], data[edges[0] : edges[-1]]
-
-
-def texts_of(part: LinkPart) -> pa.LargeStringArray:
-    """Return the texts of a part by number."""
-    buffers = [pa.py_buffer(np.ascontiguousarray(each)) for each in (part.text_edges, part.text_bytes)]
-    return pa.LargeStringArray.from_buffers(len(part.text_hashes), *buffers)
