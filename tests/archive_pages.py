@@ -1,4 +1,4 @@
-"""What the tests of keeping share: pages to keep, archives that are the same each time, and other people's readers."""
+"""Shared by the tests of `keep`: pages to store, reproducible archives, and the readers of other projects."""
 
 import itertools
 import tempfile
@@ -44,7 +44,7 @@ def make_page(number: int = 0, body: bytes | None = None, *headers: tuple[str, s
 
 
 def counted() -> Callable[[int], bytes]:
-    """Stands for the system's random bytes: each sixteen others, in every run the same."""
+    """Return a reproducible source of bytes, in place of the system's random bytes."""
     numbers = itertools.count(1)
     return lambda size: b"".join([next(numbers).to_bytes(16) for _ in range(size // 16)])
 

@@ -1,4 +1,4 @@
-"""A process that forks children which keep pages in a folder and die: see `mortal`."""
+"""A process that forks children which store pages in a folder and are killed: see `mortal`."""
 
 import json
 from pathlib import Path

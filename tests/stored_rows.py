@@ -1,4 +1,4 @@
-"""What the tests of finding rows share: an agent's documents and links, written as a crawl would."""
+"""Shared by the tests of finding rows: documents and links of an agent, written as a crawl does."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is written: WARC that others read to the end."""
+"""The archive writes WARC files that other readers read to the end."""
 
 import random
 import re
@@ -190,7 +190,7 @@ def test_header_that_holds_a_line_break_does_not_begin_another(tmp_path: Path) -
     assert seen_by_warcio(warc_files(tmp_path)[0])[1][-1] == b"body"
 
 
-# Content that is there already.
+# Revisits of an original that the caller names.
 
 
 def revisited(folder: Path, page: Page, digest: str | None = None) -> str:
@@ -223,7 +223,7 @@ def test_content_that_differs_from_its_original_is_kept_in_full(tmp_path: Path) 
     assert "WARC-Type: response\r\n" in revisited(tmp_path, make_page(1, HTML + b"!"))
 
 
-# Content that is there already, though nobody says so.
+# Deduplication of recent bodies.
 
 
 def kinds_of(folder: Path, *pages: Page, dedup_limit: int = 10) -> list[str]:
@@ -291,7 +291,7 @@ def test_body_that_is_small_or_not_whole_or_another_is_kept_in_full(first: Page,
 
 
 def test_content_that_was_not_met_lately_is_forgotten(tmp_path: Path) -> None:
-    """Of three contents two are remembered; the first is met again before the third comes, so the second is gone."""
+    """The cache holds two of three bodies; the first is used again before the third comes, so the second is dropped."""
     bodies = [HTML + bytes([number]) for number in (0, 1, 0, 2, 0, 1)]
     made = [make_page(number, body) for number, body in enumerate(bodies)]
     kinds = kinds_of(tmp_path, *made, dedup_limit=2)

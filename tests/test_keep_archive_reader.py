@@ -1,4 +1,4 @@
-"""A page comes back as it was kept, or is named as damaged."""
+"""A page is read back as it was written, or reported as damaged."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_pages_are_read_in_their_order_over_all_files(tmp_path: Path) -> None:
 
 
 def test_end_is_not_read_beyond_even_if_what_follows_is_half_a_record(tmp_path: Path) -> None:
-    """A crawl goes on writing while somebody exports."""
+    """A crawl continues to write during an export."""
     _, end = kept(tmp_path, make_page())
     with warc_files(tmp_path)[0].open("ab") as file:
         file.write(b"\x1f\x8b\x08 half")
@@ -142,7 +142,7 @@ def test_revisit_that_refers_to_other_content_is_damage(tmp_path: Path) -> None:
 
 
 def test_revisits_are_read_in_order_with_bodies_of_files_before(tmp_path: Path) -> None:
-    """As after a kill: the originals may stand before what is read again."""
+    """As after a kill: the originals may precede the pages that are read again."""
     made = [make_page(number, bytes([number % 3]) * 2_000) for number in range(30)]
     places, end = kept(tmp_path, *made, file_limit_bytes=6_000)
     originals = [stored.original for stored in read_pages(tmp_path)]

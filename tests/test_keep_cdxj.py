@@ -1,4 +1,4 @@
-"""Keys of an index, as the tools of web archives make them."""
+"""Keys of a CDXJ index are those that the tools of web archives make."""
 
 import pytest
 from hypothesis import given

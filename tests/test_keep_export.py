@@ -1,4 +1,4 @@
-"""Exports: one whole file, as others read it."""
+"""An export is one complete file that other tools read."""
 
 import base64
 import hashlib
@@ -153,7 +153,7 @@ def test_records_hold_the_html_of_every_page_and_of_revisits(snapshots: list[Sna
     assert_progress(told)
 
 
-# Whole or not at all.
+# Complete or absent.
 
 
 def test_export_that_fails_leaves_nothing_and_spares_what_was_there(snapshots: list[Snapshot], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows by URL: what catalogues say is what reading everything would say, whatever becomes of their files."""
+"""Catalogues give the results of a full scan, even if their files are missing, damaged or obsolete."""
 
 import subprocess
 import sys
@@ -212,7 +212,7 @@ def test_folder_that_cannot_be_written_to_costs_time_only(rows: Rows, caplog: py
     rows.paths.catalogue.write_text("a file is in the way")
     rows.add([(A, "fetched", 1, [(B, "x")])])
     check(rows, rows.finder())
-    assert "catalogue not kept" in caplog.text
+    assert "catalogue not stored" in caplog.text
 
 
 def test_few_rows_have_no_file(rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""Kill it at any moment: what was committed is kept once, and nothing else is."""
+"""After a kill at any moment, committed pages and rows are there once, and no others."""
 
 import random
 import subprocess

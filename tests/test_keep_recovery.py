@@ -1,4 +1,4 @@
-"""Whatever a kill leaves behind, the archive is valid to its end and goes on."""
+"""After a kill at any byte, the archive is valid to its end and continues."""
 
 import resource
 import shutil

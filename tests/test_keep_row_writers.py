@@ -1,4 +1,4 @@
-"""Documents and links: rows that count once, whatever happens, and that others read."""
+"""Rows of documents and links count once and can be read by other tools."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Segments: rows count once, whatever is killed, and joining them disturbs nobody."""
+"""Rows of segments count once after any kill, and a join does not disturb readers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,7 +150,7 @@ def test_reader_with_an_older_checkpoint_loses_nothing_by_a_join(folder: Path) -
 
 
 def test_checkpoint_older_than_a_join_is_damage(folder: Path) -> None:
-    """Somebody restored the crawl's own file from a copy, and not its segments."""
+    """The database of the crawl was restored from a copy without its segments."""
     for checkpoint in range(1, 9):
         write(folder, checkpoint)
     join_segments(folder, LINKS, 8)

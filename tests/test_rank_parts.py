@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from archive_pages import quick_folder
 from tarrafa.errors import DamagedError
 from tarrafa.rank import GraphParts, LinkRows, RowKind, fingerprints_of
-from tarrafa.rank.columns import distinct, host_hashes_of, numbered, rows_of_runs, sorted_rows
-from tarrafa.rank.reducing import LinkPart, texts_of
+from tarrafa.rank.arrays import distinct_hashes, host_hashes_of, number_texts, restore_texts, rows_of_runs, sorted_rows
+from tarrafa.rank.reduction import LinkPart
 from tarrafa.urls import canonical, fingerprint, host_hash, host_of
 
 URLS = [
@@ -64,7 +64,7 @@ def part_of(*parts: Rows, is_coded: bool = False) -> LinkPart:
 def links_of(part: LinkPart) -> list[tuple[int, int, str, bool]]:
     """Return the links of a part as plain tuples."""
     sources, targets = part.urls[part.sources[part.visits]].tolist(), part.urls[part.targets].tolist()
-    texts = [texts_of(part)[number].as_py() for number in part.texts.tolist()]
+    texts = [restore_texts(part.text_edges, part.text_bytes)[number].as_py() for number in part.texts.tolist()]
     return list(zip(sources, targets, texts, part.is_redirect.tolist(), strict=True))
 
 
@@ -111,7 +111,7 @@ def test_columns_have_the_hashes_that_single_urls_have(urls: list[str]) -> None:
 def test_a_numbered_column_can_be_read_back(texts: list[str], is_coded: bool) -> None:
     texts = [text.encode("utf-8", "replace").decode() for text in texts]
     column = pa.array(texts, pa.string())
-    found = numbered(column.dictionary_encode() if is_coded else column)
+    found = number_texts(column.dictionary_encode() if is_coded else column)
     assert found.texts.take(pa.array(found.numbers)).to_pylist() == texts
     assert found.fingerprints[found.numbers].tolist() == [fingerprint(text) for text in texts]
     assert len(found.texts) == len(set(texts))
@@ -123,7 +123,7 @@ def test_hashes_are_sorted_and_numbered_as_by_numpy(numbers: list[int]) -> None:
     hashes = np.array(numbers, np.uint64)
     assert sorted_rows(hashes).tolist() == np.argsort(hashes, kind="stable").tolist()
     found, firsts, numbers_of_rows = np.unique(hashes, return_index=True, return_inverse=True)
-    assert [column.tolist() for column in distinct(hashes)] == [
+    assert [column.tolist() for column in distinct_hashes(hashes)] == [
         found.tolist(),
         firsts.tolist(),
         numbers_of_rows.tolist(),
@@ -139,7 +139,7 @@ def test_rows_of_runs_follow_one_another(pairs: list[tuple[int, int]]) -> None:
 @given(LINKS, LINKS)
 def test_a_text_is_stored_once_in_a_part(first: Rows, second: Rows) -> None:
     part = part_of(first, second)
-    texts = texts_of(part)
+    texts = restore_texts(part.text_edges, part.text_bytes)
     assert fingerprints_of(texts).tolist() == part.text_hashes.tolist()
     assert sorted(texts.to_pylist()) == sorted({text for _, _, text, _ in expected(first + second)})
 

@@ -1,4 +1,4 @@
-"""Reports of crawls: numbers that agree with what is there, pages that nobody can misuse."""
+"""Reports of crawls: the numbers agree with the stored data, and the HTML page is safe."""
 
 import json
 import re
@@ -84,7 +84,7 @@ def test_copies_are_found_as_the_web_made_them(web: ServedWeb, told: dict[str, A
 
 
 def test_space_is_all_that_the_folder_takes(whole: Path) -> None:
-    # Made anew: whoever holds the folder, as another test does, leaves the digits of its process there.
+    # A new report: a test that locks the folder changes the size of the lock file.
     told = make_report(CrawlFolder(whole), 7).as_json()
     parts = {each["part"]: each["bytes"] for each in told["space"]}
     assert parts.keys() >= {"archive", "documents", "links", "repository", "hosts"}
@@ -155,7 +155,7 @@ def test_wrong_input_is_told_in_a_line(
     assert captured.err.startswith("tarrafa: ")
 
 
-# Of what strangers send.
+# Hostile input.
 
 
 def made(root: Path, rows: list[DocumentRow], hosts: list[HostRecord], totals: dict[str, int]) -> CrawlFolder:

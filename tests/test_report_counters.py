@@ -1,4 +1,4 @@
-"""What a report counts with: each is bounded, and checked against the obvious way."""
+"""The counters of a report: each is bounded, and compared with the obvious implementation."""
 
 from collections import Counter
 

@@ -14,8 +14,8 @@ import pytest
 from sample_batches import batches
 from tarrafa.errors import DamagedError, LockedError, WorkError
 from tarrafa.verify import Batch, Collected, Extracted, Quota, RepositoryBounds, Veuniq, drain
-from tarrafa.verify.veuniq.block import Run, merged
-from tarrafa.verify.veuniq.change import TEXTS_MAX
+from tarrafa.verify.veuniq.block import FingerprintRun, merged
+from tarrafa.verify.veuniq.cycle_writer import TEXTS_MAX
 
 SEED = 7
 
@@ -219,7 +219,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "held-by")
 
 
-KINDS = ["run", "places", "marks", "hosts", "texts", "visits", "cycle", "manifest"]
+KINDS = ["run", "row_index", "row_state", "hosts", "texts", "visits", "cycle", "manifest"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
@@ -271,9 +271,9 @@ def test_a_disk_that_is_full_is_told_and_nothing_is_damaged(tmp_path: Path) -> N
 
 
 def test_runs_are_merged_until_each_is_four_times_the_next() -> None:
-    def run(size: int, start: int) -> Run:
+    def run(size: int, start: int) -> FingerprintRun:
         fingerprints = np.arange(start, start + 10 * size, 10, dtype=np.uint64)
-        return Run(fingerprints, np.arange(size, dtype=np.uint32) + np.uint32(start * 1000))
+        return FingerprintRun(fingerprints, np.arange(size, dtype=np.uint32) + np.uint32(start * 1000))
 
     runs = merged([run(100, 0), run(20, 1), run(6, 2)], 4)
     assert [len(each.rows) for each in runs] == [126]

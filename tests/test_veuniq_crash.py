@@ -18,7 +18,6 @@ STEPS = [
     "files written",
     "folders synced",
     "manifest written",
-    "manifest synced",
     "manifest renamed",
     "old files removed",
 ]

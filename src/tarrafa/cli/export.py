@@ -1,6 +1,7 @@
 """`tarrafa export`: the data of a crawl in one file of a common format."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,25 +33,19 @@ EXAMPLES = [
 Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="file to write; it appears when it is complete")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
-OnProgress = Callable[[int, int], None]  # done, total
+Exporter = Callable[[list[Snapshot], Path, Callable[[int, int], None]], int]  # returns how many were written
 
 
-def _export(
-    context: typer.Context,
-    directory: Path,
-    out: Path,
-    as_json: bool,
-    what: str,
-    work: Callable[[list[Snapshot], OnProgress], int],
-) -> None:
+def _export(context: typer.Context, directory: Path, out: Path, as_json: bool, what: str, exporter: Exporter) -> None:
     folder, _ = open_crawl(context, directory)
     number, end, _ = checkpoint_of(folder.hosts)
     with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
         task = progress.add_task(out.name)
-        count = work(
-            [Snapshot(folder, number, end)],
-            lambda done, total: progress.update(task, completed=done, total=total),
-        )
+
+        def show(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        count = exporter([Snapshot(folder, number, end)], out, show)
     if as_json:
         show_json({"out": str(out), what: count})
     else:
@@ -59,50 +54,22 @@ def _export(
 
 def warc(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write all pages as one WARC file."""
-    _export(
-        context,
-        directory,
-        out,
-        as_json,
-        "bytes",
-        lambda snapshots, on_progress: export_warc(snapshots, out, on_progress),
-    )
+    _export(context, directory, out, as_json, "bytes", export_warc)
 
 
 def jsonl(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write each document as one line of JSON."""
-    _export(
-        context,
-        directory,
-        out,
-        as_json,
-        "documents",
-        lambda snapshots, on_progress: export_jsonl(snapshots, out, on_progress),
-    )
+    _export(context, directory, out, as_json, "documents", export_jsonl)
 
 
 def parquet(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write all documents as one Parquet file."""
-    _export(
-        context,
-        directory,
-        out,
-        as_json,
-        "documents",
-        lambda snapshots, on_progress: export_parquet(snapshots, out, on_progress),
-    )
+    _export(context, directory, out, as_json, "documents", export_parquet)
 
 
 def cdxj(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
     """Write a sorted CDXJ index of the archive, for web archive players."""
-    _export(
-        context,
-        directory,
-        out,
-        as_json,
-        "lines",
-        lambda snapshots, on_progress: export_cdxj(snapshots, out, on_progress),
-    )
+    _export(context, directory, out, as_json, "lines", export_cdxj)
 
 
 def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
@@ -116,14 +83,7 @@ def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson
         body = decode(page, limit).body
         return as_text(body, encoding_of(page.header("content-type") or "", body))
 
-    _export(
-        context,
-        directory,
-        out,
-        as_json,
-        "pages",
-        lambda snapshots, on_progress: export_records(snapshots, out, on_progress, html),
-    )
+    _export(context, directory, out, as_json, "pages", partial(export_records, html=html))
 
 
 COMMANDS = {"warc": warc, "jsonl": jsonl, "parquet": parquet, "cdxj": cdxj, "records": records}

@@ -41,8 +41,8 @@ def command(
     documents_count = Search.open(folder.root).documents_count
     if as_json:
         rate = round(done.rows / done.seconds, 1) if done.rows else 0.0
-        told = {"rows": done.rows, "seconds": round(done.seconds, 3), "rows_per_second": rate}
-        show_json({**told, "documents": documents_count})
+        counts = {"rows": done.rows, "seconds": round(done.seconds, 3), "rows_per_second": rate}
+        show_json({**counts, "documents": documents_count})
     else:
         typer.echo(
             f"Read {done.rows:,} rows in {rough_duration(done.seconds)}. {documents_count:,} documents can be searched."
@@ -56,10 +56,10 @@ def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet:
     ):
         task = progress.add_task("index")
 
-        def told(done: int, total: int) -> None:
+        def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return indexer.follow(told, stop) if is_following else indexer.update(told, stop)
+        return indexer.follow(show, stop) if is_following else indexer.update(show, stop)
 
 
 @contextmanager

@@ -83,12 +83,12 @@ class DocumentCatalogue:
     @classmethod
     def columns_of(cls, groups: Iterable[pa.Table]) -> ArrowColumns:
         table = pa.concat_tables(groups)
-        kept = {name: _whole(table.column(name)) for name in cls.COLUMNS}
-        signatures: U64 = kept["signature"].to_numpy()
+        columns = {name: _whole(table.column(name)) for name in cls.COLUMNS}
+        signatures: U64 = columns["signature"].to_numpy()
         with_content = np.flatnonzero(signatures).astype(np.uint32)
         return {
-            **kept,
-            **_sorted_columns("url", hashes_of(kept["url"])),
+            **columns,
+            **_sorted_columns("url", hashes_of(columns["url"])),
             **_sorted_columns("signature", signatures[with_content], with_content),
         }
 

@@ -223,7 +223,7 @@ def _load_or_make(path: Path, mark: str, make: Callable[[], ArrowColumns]) -> Ar
             with _lock(path.parent):
                 found = map_columns(path, mark) or _store(path, mark, make())
         except OSError as error:
-            event(_log, "catalogue not kept", logging.WARNING, path=str(path), reason=error.strerror or str(error))
+            event(_log, "catalogue not stored", logging.WARNING, path=str(path), reason=error.strerror or str(error))
             found = make()
     return found
 

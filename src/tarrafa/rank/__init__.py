@@ -3,7 +3,7 @@
 In: rows of documents and links, as Arrow record batches, in the order in which a crawl wrote them. Out: a folder with
 the rank of every URL and its host, the number of links to it, and the texts of these links. The life of a link here:
 
-1. `reducing` turns texts into 64-bit fingerprints and drops links that never count: nofollow, images, links of a page
+1. `reduction` turns texts into 64-bit fingerprints and drops links that never count: nofollow, images, links of a page
    to itself. A million rows become a part, which `graph_parts` stores on disk, so that no row is read twice.
 2. `pipeline` runs the other steps. `graph` joins all parts; only the last visit of each page counts. It merges URLs
    into nodes: copies of one content, pages with their canonical page, redirects with their targets.
@@ -18,12 +18,12 @@ Killed at any moment, the folder has the last generation complete, and all parts
 Not done here: reading a crawl's folder, finding the URL of a fingerprint, ordering results or visits.
 """
 
-from tarrafa.rank.columns import FINGERPRINT_SEED, U64, fingerprints_of
+from tarrafa.rank.arrays import FINGERPRINT_SEED, U64, fingerprints_of
 from tarrafa.rank.generation import AgentRows, RankColumns, Ranks, write_generation
 from tarrafa.rank.graph_parts import PART_ROWS, GraphParts, RowKind
 from tarrafa.rank.pagerank import PageRankResult, pagerank
 from tarrafa.rank.pipeline import RankCounts, RankSettings, compute
-from tarrafa.rank.reducing import DOCUMENT_COLUMNS, LINK_COLUMNS, DocumentRows, LinkRows
+from tarrafa.rank.reduction import DOCUMENT_COLUMNS, LINK_COLUMNS, DocumentRows, LinkRows
 
 __all__ = [
     "DOCUMENT_COLUMNS",

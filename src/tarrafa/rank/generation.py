@@ -3,7 +3,7 @@
     ranks/
     ├── manifest.json           generation, files with sizes and checksums, rows of each agent, counts, settings
     ├── generation-00000007/    a numpy file for each column
-    ├── parts-1/                what was read so far; see `graph_parts`
+    ├── parts-2/                what was read so far; see `graph_parts`
     └── held-by                 the process that has locked the folder
 
 1. The manifest is replaced atomically: a reader sees the old generation or the new one.
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
-from tarrafa.rank.columns import F32, I64, U32, U64, Marks, find_rows
+from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows
 from tarrafa.rank.pipeline import GenerationColumns, RankCounts, RankSettings
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"generation-[0-9]{8,}")
 _OPENING_TRIES = 5
@@ -126,7 +126,7 @@ class Ranks:
         return [BestHost(*row) for row in rows]
 
 
-def _pick(column: NDArray[Any], rows: I64, is_known: Marks) -> NDArray[Any]:
+def _pick(column: NDArray[Any], rows: I64, is_known: Mask) -> NDArray[Any]:
     if not len(column):
         return np.zeros(len(rows), column.dtype)
     return np.where(is_known, column[rows], column.dtype.type(0))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from tarrafa.rank.columns import I64, U32, U64, Marks, distinct, joined, packed, sorted_rows, used_numbers
+from tarrafa.rank.arrays import I64, U32, U64, Mask, distinct_hashes, join_arrays, pack_pairs, sorted_rows, used_numbers
 from tarrafa.rank.graph_parts import GraphParts, RowKind
 
 _NEVER = np.iinfo(np.int64).min
@@ -29,8 +29,8 @@ class LastVisits(NamedTuple):
     pages: U32  # numbers of URLs
     signatures: U64
     canonicals: U32  # numbers of URLs
-    is_fetched: Marks  # for each URL
-    is_nofollow: Marks  # for each URL
+    is_fetched: Mask  # for each URL
+    is_nofollow: Mask  # for each URL
 
 
 class LinkColumns(NamedTuple):
@@ -74,7 +74,7 @@ def read_graph(parts: GraphParts) -> Graph:
     last = _last_moments(parts, urls)
     visits = _last_visits(parts, urls, last)
     part_texts = [hashes for (hashes,) in parts.columns(RowKind.LINKS, "text_hashes")]
-    text_hashes, _, numbers = distinct(joined(part_texts, np.uint64))
+    text_hashes, _, numbers = distinct_hashes(join_arrays(part_texts, np.uint64))
     text_numbers = _split(numbers, part_texts)
     last[visits.is_nofollow] = _NEVER
     links, redirects = _links(parts, urls, text_numbers, last)
@@ -84,8 +84,8 @@ def read_graph(parts: GraphParts) -> Graph:
 def _number_urls(parts: GraphParts) -> _UrlNumbers:
     columns = {kind: list(parts.columns(kind, "urls", "hosts")) for kind in RowKind}
     part_urls = [urls for kind in RowKind for urls, _ in columns[kind]]
-    urls, firsts, numbers = distinct(joined(part_urls, np.uint64))
-    hosts = joined([hosts for kind in RowKind for _, hosts in columns[kind]], np.uint64)[firsts]
+    urls, firsts, numbers = distinct_hashes(join_arrays(part_urls, np.uint64))
+    hosts = join_arrays([hosts for kind in RowKind for _, hosts in columns[kind]], np.uint64)[firsts]
     by_part = iter(_split(numbers, part_urls))
     return _UrlNumbers(urls, hosts, {kind: [next(by_part) for _ in columns[kind]] for kind in RowKind})
 
@@ -145,7 +145,7 @@ def _links(parts: GraphParts, urls: _UrlNumbers, text_numbers: list[U32], last: 
 
 def _join_columns(rows: list[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
     columns = list(zip(*rows, strict=True)) or [() for _ in dtypes]
-    return [joined(list(column), dtype) for column, dtype in zip(columns, dtypes, strict=True)]
+    return [join_arrays(list(column), dtype) for column, dtype in zip(columns, dtypes, strict=True)]
 
 
 def merge_nodes(graph: Graph) -> Nodes:
@@ -218,7 +218,7 @@ def _representatives(graph: Graph, nodes: U32, pairs: I64) -> U32:
     outside = _links_outside(graph, urls)
     named = np.concatenate([_canonical_pairs(graph.visits)[:, 1], _pairs(graph.redirects)[:, 1]])
     is_named = np.isin(urls, named)
-    worth = (graph.visits.is_fetched[urls].astype(np.uint64) << np.uint64(33)) + packed(is_named, 0)
+    worth = (graph.visits.is_fetched[urls].astype(np.uint64) << np.uint64(33)) + pack_pairs(is_named, 0)
     worth += np.minimum(outside, _MISSING).astype(np.uint64)
     # The last one that is written stays: the worthiest, and among equals the first.
     order = np.lexsort((-urls, worth))

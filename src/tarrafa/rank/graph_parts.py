@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
-from tarrafa.rank.reducing import DocumentPart, DocumentRows, LinkPart, LinkRows
+from tarrafa.rank.reduction import DocumentPart, DocumentRows, LinkPart, LinkRows
 
 # A version with other columns uses another folder, and reads everything again.
-FOLDER = "parts-1"
+FOLDER = "parts-2"
 PART_ROWS = 1_000_000
 _NAME = re.compile(r"(.+)-(documents|links)-([0-9]{12,})-([0-9]{12,})-([0-9]{8,})\.npz")
 

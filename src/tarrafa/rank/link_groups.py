@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarrafa.rank.columns import (
+from tarrafa.rank.arrays import (
     F32,
     I64,
     U32,
     U64,
-    Marks,
-    distinct,
+    Mask,
+    distinct_hashes,
     find_rows,
-    joined,
-    packed,
+    join_arrays,
+    pack_pairs,
     runs,
-    unpacked,
+    unpack_pairs,
     used_numbers,
 )
 
@@ -58,13 +58,13 @@ def weigh_links(sources: U32, targets: U32, texts: U32, hosts: U32, share: float
     found: list[LinkGroups] = []
     for chunk in _chunks_by_host(sources, hosts):
         own_hosts, own_targets, own_texts = hosts[sources[chunk]], targets[chunk], texts[chunk]
-        _, firsts, numbers = distinct(_mix(own_hosts, own_targets, own_texts))
+        _, firsts, numbers = distinct_hashes(_mix(own_hosts, own_targets, own_texts))
         counts = np.bincount(numbers)
         found.append(LinkGroups(own_hosts[firsts], own_targets[firsts], own_texts[firsts]))
         is_template = (counts > few) & (counts > share * pages[found[-1].hosts])
         weights[chunk] = np.where(is_template, few / counts, 1).astype(np.float32)[numbers]
     columns = zip(*found, strict=True) if found else ([], [], [])
-    return weights, LinkGroups(*(joined(list(column), np.uint32) for column in columns))
+    return weights, LinkGroups(*(join_arrays(list(column), np.uint32) for column in columns))
 
 
 def _chunks_by_host(sources: U32, hosts: U32) -> Iterator[slice]:
@@ -94,19 +94,19 @@ def count_anchors(groups: LinkGroups, no_text: int, nodes_count: int, texts_max:
     counts = _is_specific(groups, targets_max)
     if no_text >= 0:
         counts &= groups.texts != no_text
-    pairs = packed(groups.targets, groups.texts)[counts]
+    pairs = pack_pairs(groups.targets, groups.texts)[counts]
     pairs.sort()
     starts, votes = runs(pairs)
-    targets, texts = unpacked(pairs[starts])
+    targets, texts = unpack_pairs(pairs[starts])
     del pairs
     order = _best_first(targets, votes, texts_max)
     of_node = np.bincount(targets[order], minlength=nodes_count)
     return Anchors(np.concatenate([[0], np.cumsum(of_node)]), texts[order], votes[order].astype(np.uint32))
 
 
-def _is_specific(groups: LinkGroups, targets_max: int) -> Marks:
+def _is_specific(groups: LinkGroups, targets_max: int) -> Mask:
     """Return True for groups whose host uses their text for at most `targets_max` targets."""
-    uses = packed(groups.hosts, groups.texts)
+    uses = pack_pairs(groups.hosts, groups.texts)
     ordered = np.sort(uses)
     # A use that is equal to the one `targets_max` places before it occurs more often than that.
     later = ordered[targets_max:]
@@ -118,7 +118,7 @@ def _is_specific(groups: LinkGroups, targets_max: int) -> Marks:
 
 def _best_first(targets: U32, votes: I64, texts_max: int) -> I64:
     """Return rows by target, then by votes, at most `texts_max` of each target. They come sorted by target."""
-    keys = packed(targets, np.uint32(0xFFFFFFFF) - np.minimum(votes, 0xFFFFFFFF).astype(np.uint32))
+    keys = pack_pairs(targets, np.uint32(0xFFFFFFFF) - np.minimum(votes, 0xFFFFFFFF).astype(np.uint32))
     order = np.argsort(keys, kind="stable")
     starts, counts = runs(targets)
     return order[np.arange(len(order)) - np.repeat(starts, counts) < texts_max]

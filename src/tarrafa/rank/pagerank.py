@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tarrafa.rank.columns import F64
+from tarrafa.rank.arrays import F64
 
 DAMPING = 0.85
 # The iteration ends when the ranks change by less than this share in total.

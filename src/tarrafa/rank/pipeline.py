@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from scipy import sparse
 
-from tarrafa.rank.columns import (
+from tarrafa.rank.arrays import (
     F32,
     F64,
     I64,
@@ -16,7 +17,9 @@ from tarrafa.rank.columns import (
     U64,
     find_rows,
     fingerprints_of,
+    flatten_texts,
     renumbering,
+    restore_texts,
     rows_of_runs,
     runs,
     used_numbers,
@@ -71,7 +74,7 @@ class GenerationColumns(NamedTuple):
     anchor_texts: U32
     anchor_votes: U32
     text_edges: I64
-    text_bytes: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    text_bytes: NDArray[np.uint8]
     hosts: U64  # hashes, sorted
     host_ranks: F32
     host_pages: U32  # fetched pages
@@ -213,9 +216,7 @@ def _columns(
     )
 
 
-def _read_texts(
-    parts: GraphParts, numbers: list[U32], places: U32, used: I64
-) -> tuple[I64, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
+def _read_texts(parts: GraphParts, numbers: list[U32], places: U32, used: I64) -> tuple[I64, NDArray[np.uint8]]:
     """Read the used texts, in the order of their numbers; return where each begins, and the bytes of all.
 
     `numbers` has the numbers of the texts of each part, `places` the place of each number among the used ones.
@@ -228,10 +229,7 @@ def _read_texts(
     for own, (edges, data) in zip(numbers, parts.columns(RowKind.LINKS, "text_edges", "text_bytes"), strict=True):
         wanted = np.flatnonzero(is_wanted[own])
         is_wanted[own[wanted]] = False
-        texts = pa.LargeStringArray.from_buffers(len(own), pa.py_buffer(edges), pa.py_buffer(data))
-        found.append(texts.take(pa.array(wanted)))
+        found.append(restore_texts(edges, data).take(pa.array(wanted)))
         order[places[own[wanted]]] = np.arange(count, count + len(wanted))
         count += len(wanted)
-    ordered = pa.concat_arrays([pa.array([], pa.large_string()), *found]).take(pa.array(order))
-    edges = np.frombuffer(ordered.buffers()[1] or bytes(8), np.int64, len(ordered) + 1)
-    return edges, np.frombuffer(ordered.buffers()[2] or b"", np.uint8)[: edges[-1]]
+    return flatten_texts(pa.concat_arrays([pa.array([], pa.large_string()), *found]).take(pa.array(order)))

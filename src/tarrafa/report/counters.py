@@ -1,4 +1,4 @@
-"""Counters with bounded memory, whatever the web sends: texts, magnitudes, times and contents."""
+"""Counters of texts, magnitudes, times and contents. Their memory is bounded for any input."""
 
 from collections import Counter
 from collections.abc import Iterable

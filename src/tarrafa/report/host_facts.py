@@ -63,11 +63,11 @@ class HostFacts:
 
 
 def _batches(path: Path, batch_rows: int) -> Iterator[list[tuple[Any, ...]]]:
-    book = Database(path, "", FORMAT, "restore it from a copy", is_durable=True)
+    database = Database(path, "", FORMAT, "restore it from a copy", is_durable=True)
     try:
         last = ""
-        while rows := book.rows(_QUERY, (last, batch_rows)):
+        while rows := database.rows(_QUERY, (last, batch_rows)):
             yield rows
             last = rows[-1][0]
     finally:
-        book.close()
+        database.close()

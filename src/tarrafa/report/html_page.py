@@ -17,8 +17,8 @@ _WIDTH = 720
 _NAME_WIDTH, _TEXT_WIDTH = 250, 90
 _ROW, _BAR = 22, 14
 _HEIGHT, _FOOT, _HEAD = 160, 22, 16
-_NAME_LIMIT = 36  # characters beside a bar
-_GAP = 0.15  # between bars that stand, as a share of each
+_NAME_LIMIT = 36  # characters next to a bar
+_GAP = 0.15  # between vertical bars, as a share of their width
 _STYLE = """
 :root { color-scheme: light dark; --text: #1d2329; --soft: #59636e; --line: #d5dae0; --back: #fff; --bar: #2a6fb0; }
 @media (prefers-color-scheme: dark) {

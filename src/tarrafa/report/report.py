@@ -120,9 +120,9 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
     host_statuses: dict[str, dict[str, int]] = {}
     agents = list(agents_of(folder.root))
     for agent in agents:
-        with closing(HostDatabase(agent.hosts)) as book:
-            number, _, agent_totals = book.checkpoint()
-            _add_statuses(host_statuses, book.host_statuses())
+        with closing(HostDatabase(agent.hosts)) as database:
+            number, _, agent_totals = database.checkpoint()
+            _add_statuses(host_statuses, database.host_statuses())
         totals.update(agent_totals)
         documents.read(read_batches(agent.documents, DOCUMENTS, number, REPORT_COLUMNS))
         hosts.read(agent.hosts)

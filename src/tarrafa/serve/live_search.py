@@ -117,7 +117,7 @@ class LiveSearch:
             # Nothing is indexed, yet or any more.
             self._engine = None
         except TarrafaError as error:
-            # Go on with what is loaded, and tell the operator.
+            # Keep using what is loaded.
             event(_log, "index not reloaded", logging.WARNING, reason=str(error))
 
     def _reload_ranks(self) -> None:

@@ -21,7 +21,14 @@ from tarrafa.disk import FolderLock, disk_bytes, map_disk_errors, sync_folder
 from tarrafa.errors import DamagedError
 from tarrafa.lab.engines.offers import U64, Rows
 from tarrafa.verify.contract import Batch, Cycle, RepositoryCounts
-from tarrafa.verify.veuniq.disk import MANIFEST, Stored, read_file, read_manifest, write_file, write_manifest
+from tarrafa.verify.veuniq.stored_files import (
+    MANIFEST,
+    StoredFile,
+    read_file,
+    read_manifest,
+    write_file,
+    write_manifest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +199,7 @@ def refuse(source: object) -> NoReturn:
 
 class HostList(NamedTuple):
     hashes: U64
-    stored: list[Stored]  # one, or none yet
+    stored: list[StoredFile]  # one, or none yet
 
     def with_new(self, hashes: U64, folder: Path, name: str) -> "HostList":
         """Return the list with these hosts; if any is new, it is written to a new file of that name."""
@@ -214,6 +221,6 @@ class HostList(NamedTuple):
 
 def read_hosts(folder: Path, stored: list[list[object]]) -> HostList:
     """Read the list that the manifest names."""
-    files = [Stored(*each) for each in stored]  # type: ignore[arg-type]
+    files = [StoredFile(*each) for each in stored]  # type: ignore[arg-type]
     hashes = [np.frombuffer(read_file(folder, file), np.uint64) for file in files]
     return HostList(np.concatenate([np.empty(0, np.uint64), *hashes]), files)

@@ -32,7 +32,7 @@ from tarrafa.lab.engines.offers import RECORD, U64, Offer, host_text, is_url, of
 from tarrafa.lab.engines.sorted_text import NOTHING, UrlGroup, add_counts, find_host, find_url, merge_group
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.disk import Stored, read_file, write_file
+from tarrafa.verify.veuniq.stored_files import StoredFile, read_file, write_file
 
 SYNCED_ONE_BY_ONE = 64
 
@@ -74,8 +74,8 @@ class HostFiles:
     def _apply(self) -> None:
         """Replace the hosts' files from the pending file, and remove that."""
         folder, stored = self._folder.path, self._folder.rest.get("pending")
-        if stored and (folder / Stored(*stored).name).exists():
-            data = read_file(folder, Stored(*stored))
+        if stored and (folder / StoredFile(*stored).name).exists():
+            data = read_file(folder, StoredFile(*stored))
             _sync([self._replace(body) for body in complete_records(BytesIO(data), len(data))])
         self._folder.sweep((), "pending*")
         self._folder.sweep([each.name for each in self._hosts.stored], "hosts*.list")

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from tarrafa.disk import sync_folder
 from tarrafa.lab.engines.engine_folder import append_to, complete_records, record_bytes, record_of
 from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
-from tarrafa.verify.veuniq.disk import write_file
+from tarrafa.verify.veuniq.stored_files import write_file
 
 _PAIR = struct.Struct("<II")  # lengths of key and value
 _REWRITE_RATIO = 2

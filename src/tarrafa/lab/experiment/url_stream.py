@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tarrafa.verify.contract import Batch, Collected, Extracted
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.veuniq.split import rows_limit
+from tarrafa.verify.veuniq.block import rows_limit
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]

@@ -1,26 +1,22 @@
 """VEUNIQ on fingerprints: the engine of production.
 
-The repository is divided into blocks by ranges of host hashes. A cycle verifies one block, the one with most
-waiting, in one sequential pass over sorted fingerprints; URLs of other blocks are set aside in one file. A block
-that grows too large is split.
+The repository is divided into blocks by ranges of host hashes. A cycle verifies one block, the one with most URLs
+waiting, in one sequential pass over sorted fingerprints. URLs of other blocks are set aside in one file, the spill. A
+block that grows too large is split.
 
-    engine      the cycle, the commit, what can be asked
-    change      a block verified, and its files written
-    block       what a cycle does to a block, without files
-    scheduling  which of a host's URLs are to be fetched next
-    split       a block becomes two
-    spill       URLs that wait for their block
-    texts       URLs as a column
-    shelf       blocks and spills on the disk
-    tables      their Parquet files
-    disk        files that are either whole or not there
-    read        what can be asked
-    check       every invariant on disk
+    engine        the cycle, the commit, and the queries
+    block         a block, and what a cycle does to it, without files
+    cycle_writer  a block verified, and its files written
+    spills        URLs that wait for their block, in memory and on disk
+    block_files   the files of a block
+    stored_files  files known by size and checksum, and the manifest
+    reader        queries, and the check of every invariant on disk
+    text_columns  URLs as Arrow columns
 
 Not done here: keeping the text of a URL in memory, or writing it twice.
 """
 
-from tarrafa.verify.veuniq.change import RepositoryBounds
+from tarrafa.verify.veuniq.cycle_writer import RepositoryBounds
 from tarrafa.verify.veuniq.engine import Veuniq, counts_of, look_up
 
 __all__ = ["RepositoryBounds", "Veuniq", "counts_of", "look_up"]

@@ -1,72 +1,76 @@
-"""A block: the known URLs of the hosts whose hashes lie in a range.
+"""A block: the known URLs of the hosts whose hashes lie in a range; what a cycle does to it, without files.
 
-    runs      sorted fingerprints, each with its row; few, the older at least four times the newer
-    places    for each row its host and its origin; written once
-    marks     for each row its priority, its links and its state; written anew in each cycle
-    hosts     hash and text of each host; a row's host is a position here
-    texts     the URLs themselves, by origin; written once, shared by the halves when a block is split
-    visits    what became of collected URLs, by origin; shared in the same way
+    runs       sorted fingerprints, each with its row; few runs, an older one at least four times a newer one
+    row_index  for each row its host and its origin; written once
+    row_state  for each row its priority, its links and its state; rewritten in each cycle
+    hosts      hash and text of each host; a row's host is a position here
+    texts      the URLs themselves, by origin; written once, shared by the halves when a block is split
+    visits     what is known of collected URLs, by origin; shared in the same way
 
-`judge` and `updated` decide what a cycle does to a block, without a file; `shelf` is the way to the disk.
+`judge` classifies the URLs of a cycle, `updated` changes the rows, `schedule` chooses URLs to fetch next, and `halves`
+splits a block that has grown too large. `block_files` reads and writes the files.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.verify.contract import LINKS_MAX
-from tarrafa.verify.veuniq.disk import Stored
-from tarrafa.verify.veuniq.spill import Waiting
+from tarrafa.verify.contract import LINKS_MAX, Quota
+from tarrafa.verify.veuniq.spills import WaitingUrls
+from tarrafa.verify.veuniq.stored_files import StoredFile
 
-HASHES = 2**64  # of hosts, over which the blocks are laid
+HASHES = 2**64  # the blocks divide the hashes of hosts among them
 # States of a URL.
 REMAINING, SCHEDULED, COLLECTED = 0, 1, 2
 
 U64 = NDArray[np.uint64]
 U32 = NDArray[np.uint32]
 U16 = NDArray[np.uint16]
+Rows: TypeAlias = NDArray[np.int64]
+
+_SPREAD = 0x9E3779B97F4A7C15
 
 
-class Texts(NamedTuple):
+class StoredTexts(NamedTuple):
     first_origin: int
-    stored: Stored
+    stored: StoredFile
 
 
 @dataclass(slots=True)
 class Block:
-    """A block as the manifest holds it."""
+    """A block as the manifest describes it."""
 
     number: int
-    first: int  # hash of the first host that could stand here
+    first: int  # hash of the first host that may belong here
     end: int  # hash after the last
     rows: int = 0
     scheduled: int = 0
     collected: int = 0
     hosts_count: int = 0
     origins: int = 0  # the next origin
-    since: int = 0  # the last cycle whose spill was taken in
+    since: int = 0  # the last cycle that verified it
     waiting: int = 0
-    runs: list[Stored] = field(default_factory=list)
-    places: list[Stored] = field(default_factory=list)
-    marks: list[Stored] = field(default_factory=list)  # one, or none yet
-    hosts: list[Stored] = field(default_factory=list)
-    texts: list[Texts] = field(default_factory=list)
-    visits: list[Stored] = field(default_factory=list)
+    runs: list[StoredFile] = field(default_factory=list)
+    row_index: list[StoredFile] = field(default_factory=list)
+    row_state: list[StoredFile] = field(default_factory=list)  # one, or none yet
+    hosts: list[StoredFile] = field(default_factory=list)
+    texts: list[StoredTexts] = field(default_factory=list)
+    visits: list[StoredFile] = field(default_factory=list)
 
-    def files(self) -> list[Stored]:
+    def files(self) -> list[StoredFile]:
         texts = (texts.stored for texts in self.texts)
-        return [*self.runs, *self.places, *self.marks, *self.hosts, *texts, *self.visits]
+        return [*self.runs, *self.row_index, *self.row_state, *self.hosts, *texts, *self.visits]
 
 
-class Run(NamedTuple):
+class FingerprintRun(NamedTuple):
     fingerprints: U64
     rows: U32
 
 
-class Columns(NamedTuple):
-    """By row."""
+class RowColumns(NamedTuple):
+    """What is known of each row."""
 
     host: U32
     origin: U32
@@ -76,59 +80,59 @@ class Columns(NamedTuple):
     state: NDArray[np.uint8]
 
 
-PLACES = (np.dtype("<u4"), np.dtype("<u4"))
-MARKS = (np.dtype("<u2"), np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"))
+ROW_INDEX = (np.dtype("<u4"), np.dtype("<u4"))
+ROW_STATE = (np.dtype("<u2"), np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"))
 
 
-class Hosts(NamedTuple):
-    """By position: the number that columns use."""
+class BlockHosts(NamedTuple):
+    """Hosts by position, which is the number that rows use."""
 
     hashes: U64
     names: list[str]
 
     def positions(self, hashes: U64) -> NDArray[np.int64]:
-        """The position of each host, -1 for unknown ones."""
+        """Return the position of each host; -1 for an unknown one."""
         if not self.names:
             return np.full(len(hashes), -1, np.int64)
         order = np.argsort(self.hashes)
-        places = order[np.minimum(np.searchsorted(self.hashes, hashes, sorter=order), len(order) - 1)]
-        return np.where(self.hashes[places] == hashes, places, -1)
+        found = order[np.minimum(np.searchsorted(self.hashes, hashes, sorter=order), len(order) - 1)]
+        return np.where(self.hashes[found] == hashes, found, -1)
 
 
-class Content(NamedTuple):
-    """A block in memory, for the time of a cycle."""
+class BlockContent(NamedTuple):
+    """A block in memory, during a cycle."""
 
-    runs: list[Run]
-    columns: Columns
-    hosts: Hosts
+    runs: list[FingerprintRun]
+    columns: RowColumns
+    hosts: BlockHosts
 
 
 class Judgement(NamedTuple):
-    """What the URLs of a cycle are to the block; one entry for each distinct URL, by fingerprint."""
+    """How the block knows the URLs of a cycle: one entry for each distinct URL, by fingerprint."""
 
-    rows: NDArray[np.int64]  # where it is known, else -1
-    places: NDArray[np.intp]  # one of its places among what waited
+    rows: NDArray[np.int64]  # its row in the block; -1 if it is not known
+    waiting_rows: NDArray[np.intp]  # one of its rows among the waiting URLs
     priority: U16
     links: U32
     outside: U32
     collected_now: NDArray[np.bool_]
     collected_before: NDArray[np.bool_]
-    last_visits: NDArray[np.int32]  # for those collected now: which of the visits is the latest
+    last_visits: NDArray[np.int32]  # for those collected now: the number of the visit that counts
 
 
-def find(runs: list[Run], fingerprints: U64) -> NDArray[np.int64]:
-    """The row of each fingerprint, -1 for unknown ones; the fingerprints are sorted."""
+def find(runs: list[FingerprintRun], fingerprints: U64) -> NDArray[np.int64]:
+    """Return the row of each fingerprint, -1 for unknown ones. The fingerprints are sorted."""
     rows = np.full(len(fingerprints), -1, np.int64)
     for run in runs:
-        places = np.searchsorted(run.fingerprints, fingerprints)
-        places[places == len(run.fingerprints)] = 0
-        hit = run.fingerprints[places] == fingerprints
-        rows[hit] = run.rows[places[hit]]
+        found = np.searchsorted(run.fingerprints, fingerprints)
+        found[found == len(run.fingerprints)] = 0
+        is_equal = run.fingerprints[found] == fingerprints
+        rows[is_equal] = run.rows[found[is_equal]]
     return rows
 
 
-def judge(content: Content, waiting: Waiting) -> Judgement:
-    """Each distinct URL is collected now, was collected before, is known, or is fresh."""
+def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
+    """Classify each distinct URL: collected now, collected before, known, or fresh."""
     order = _order(waiting.fingerprints)
     ordered = waiting.fingerprints[order]
     firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -142,7 +146,7 @@ def judge(content: Content, waiting: Waiting) -> Judgement:
     now[np.searchsorted(unique, visited)] = True
     return Judgement(
         rows=rows,
-        places=order[firsts],
+        waiting_rows=order[firsts],
         priority=np.minimum.reduceat(waiting.priority[order], firsts),
         links=np.add.reduceat(waiting.links[order], firsts, dtype=np.uint32),
         outside=np.add.reduceat(waiting.outside[order], firsts, dtype=np.uint32),
@@ -153,36 +157,36 @@ def judge(content: Content, waiting: Waiting) -> Judgement:
 
 
 def _order(fingerprints: U64) -> NDArray[np.int64]:
-    """What sorts the fingerprints. Sorting values is faster than sorting places, so the places ride in the low bits."""
+    """Return what sorts the fingerprints. Sorting values is faster than an argsort, so rows ride in the low bits."""
     low = np.uint64((1 << max(1, len(fingerprints).bit_length())) - 1)
     packed = fingerprints & ~low
     packed |= np.arange(len(fingerprints), dtype=np.uint64)
     packed.sort()
     order = (packed & low).astype(np.int64)
     ordered = fingerprints[order]
-    # Two that differ in the low bits alone may stand in the wrong order, about once in thousands of cycles.
+    # Fingerprints that differ in the low bits only, which is rare, may be in the wrong order.
     return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(fingerprints)
 
 
-def _last_visits(waiting: Waiting) -> tuple[U64, NDArray[np.int32]]:
-    """The fingerprints of the URLs that were collected now, and the visit that counts: the latest of the last batch."""
-    places = np.flatnonzero(waiting.visit >= 0)
-    visits, fingerprints = waiting.visit[places], waiting.fingerprints[places]
-    told = waiting.visits[visits]
-    order = np.lexsort((told["at_seconds"], told["batch"], fingerprints))
+def _last_visits(waiting: WaitingUrls) -> tuple[U64, NDArray[np.int32]]:
+    """Return the fingerprints of the URLs collected now, and the visit that counts: the latest of the last batch."""
+    rows = np.flatnonzero(waiting.visit >= 0)
+    visits, fingerprints = waiting.visit[rows], waiting.fingerprints[rows]
+    records = waiting.visits[visits]
+    order = np.lexsort((records["at_seconds"], records["batch"], fingerprints))
     ordered = fingerprints[order]
     lasts = np.flatnonzero(np.concatenate((ordered[1:] != ordered[:-1], [True]))) if len(order) else order
     return ordered[lasts], visits[order[lasts]]
 
 
 def updated(
-    columns: Columns, judgement: Judgement, admitted: NDArray[np.intp], hosts: NDArray[np.int64], origin: int
-) -> Columns:
-    """The columns after the cycle: known rows changed, admitted ones added in the given order."""
+    columns: RowColumns, judgement: Judgement, admitted: NDArray[np.intp], hosts: NDArray[np.int64], origin: int
+) -> RowColumns:
+    """Return the columns after the cycle: known rows changed, admitted ones added in the given order."""
     known = np.flatnonzero(judgement.rows >= 0)
     rows, now = judgement.rows[known], judgement.collected_now
     origins = np.arange(origin, origin + len(admitted), dtype=np.uint32)
-    after = Columns(
+    after = RowColumns(
         np.concatenate((columns.host, hosts.astype(np.uint32))),
         np.concatenate((columns.origin, origins)),
         np.concatenate((columns.priority, judgement.priority[admitted])),
@@ -201,8 +205,8 @@ def _bounded(links: U32) -> U16:
     return np.minimum(links, LINKS_MAX).astype(np.uint16)
 
 
-def merged(runs: list[Run], ratio: int) -> list[Run]:
-    """Join the newest runs until each is `ratio` times the next or more. All but the last are runs that were given."""
+def merged(runs: list[FingerprintRun], ratio: int) -> list[FingerprintRun]:
+    """Merge the newest runs until each has at least `ratio` times the rows of the next. Only the last may be new."""
     runs = list(runs)
     while len(runs) > 1 and len(runs[-2].rows) < ratio * len(runs[-1].rows):
         newer, older = runs.pop(), runs.pop()
@@ -210,13 +214,100 @@ def merged(runs: list[Run], ratio: int) -> list[Run]:
     return runs
 
 
-def _merge(older: Run, newer: Run) -> Run:
-    """The newer fingerprints go in between the older ones; no fingerprint is in both."""
-    places = np.searchsorted(older.fingerprints, newer.fingerprints) + np.arange(len(newer.rows))
+def _merge(older: FingerprintRun, newer: FingerprintRun) -> FingerprintRun:
+    """Merge two runs that have no fingerprint in common."""
+    newer_rows = np.searchsorted(older.fingerprints, newer.fingerprints) + np.arange(len(newer.rows))
     total = len(older.rows) + len(newer.rows)
     fingerprints, rows = np.empty(total, np.uint64), np.empty(total, np.uint32)
-    rest = np.ones(total, bool)
-    rest[places] = False
-    fingerprints[places], rows[places] = newer
-    fingerprints[rest], rows[rest] = older
-    return Run(fingerprints, rows)
+    is_older = np.ones(total, bool)
+    is_older[newer_rows] = False
+    fingerprints[newer_rows], rows[newer_rows] = newer
+    fingerprints[is_older], rows[is_older] = older
+    return FingerprintRun(fingerprints, rows)
+
+
+def schedule(columns: RowColumns, quota: Quota, known_hosts: int, url_bytes: NDArray[np.integer]) -> None:
+    """Schedule more URLs of the hosts that have few: see `Repository.scheduled`.
+
+    Hosts from `known_hosts` on are new. `url_bytes` are the lengths of the URLs admitted last, which include all URLs
+    of new hosts.
+    """
+    left = np.bincount(columns.host[columns.state == SCHEDULED], minlength=int(columns.host.max(initial=0)) + 1)
+    is_low = left < quota.refill_below
+    rows = np.flatnonzero((columns.state == REMAINING) & is_low[columns.host])
+    keys = columns.priority[rows].astype(np.int64)
+    new = np.flatnonzero(columns.host[rows] >= known_hosts)
+    keys[new] = url_bytes[rows[new] - (len(columns.host) - len(url_bytes))]
+    columns.state[ordered(columns, rows, keys, quota.scheduled)] = SCHEDULED
+
+
+def ordered(columns: RowColumns, rows: Rows, keys: NDArray[np.integer], per_host: int) -> Rows:
+    """Return, host by host, the rows with the lowest keys, at most `per_host`; among equal keys the first admitted."""
+    rows = rows[np.lexsort((keys, columns.host[rows]))]
+    edges = edges_of_hosts(columns, rows)
+    return rows[np.arange(len(rows)) - np.repeat(edges[:-1], np.diff(edges)) < per_host]
+
+
+def edges_of_hosts(columns: RowColumns, rows: Rows) -> Rows:
+    """Return where each host begins among rows that are ordered by host, and where the last ends."""
+    hosts = columns.host[rows]
+    return np.flatnonzero(np.concatenate(([len(hosts) > 0], hosts[1:] != hosts[:-1], [True])))
+
+
+def rows_limit(first: int, rows: int) -> int:
+    """Return the rows at which a block that begins at this hash is split: at least half of `rows`, at most all.
+
+    Hosts are spread evenly, so blocks grow alike; with one bound for all, all would be split at the same time.
+    """
+    share = (first * _SPREAD >> 32) % 2**32  # of 2**32
+    return rows - (rows * share >> 33)
+
+
+def halves(block: Block, content: BlockContent, next_number: int) -> list[tuple[Block, BlockContent]]:
+    """Split a block into two of about equal size. Return none if it has one host, which is never divided.
+
+    Texts and visits are not touched: both halves keep the files of the whole.
+    """
+    edge = _edge(content)
+    if edge is None:
+        return []
+    low = content.hosts.hashes < np.uint64(edge)
+    content = content._replace(runs=merged(content.runs, len(content.columns.host)))
+    return [
+        (_half(block, next_number, block.first, edge), _part(content, low)),
+        (_half(block, next_number + 1, edge, block.end), _part(content, ~low)),
+    ]
+
+
+def _edge(content: BlockContent) -> int | None:
+    """Return the hash of the first host of the upper half."""
+    order = np.argsort(content.hosts.hashes)
+    if len(order) < 2:
+        return None
+    sizes = np.bincount(content.columns.host, minlength=len(order))[order]
+    below = np.cumsum(sizes)[:-1]  # rows below each host but the first
+    nearest = int(np.argmin(np.abs(below - len(content.columns.host) / 2)))
+    return int(content.hosts.hashes[order[1 + nearest]])
+
+
+def _half(block: Block, number: int, first: int, end: int) -> Block:
+    return replace(block, number=number, first=first, end=end, runs=[], row_index=[], row_state=[], hosts=[])
+
+
+def _part(content: BlockContent, hosts: NDArray[np.bool_]) -> BlockContent:
+    """Return the rows of some hosts, renumbered."""
+    position = (np.cumsum(hosts) - 1).astype(np.uint32)
+    inside = hosts[content.columns.host]
+    row = (np.cumsum(inside) - 1).astype(np.uint32)
+    columns = RowColumns(*(column[inside] for column in content.columns))  # type: ignore[arg-type]
+    names = [name for name, is_kept in zip(content.hosts.names, hosts.tolist(), strict=True) if is_kept]
+    return BlockContent(
+        [_part_of_run(run, inside, row) for run in content.runs],
+        columns._replace(host=position[columns.host]),
+        BlockHosts(content.hosts.hashes[hosts], names),
+    )
+
+
+def _part_of_run(run: FingerprintRun, inside: NDArray[np.bool_], row: NDArray[np.uint32]) -> FingerprintRun:
+    kept = inside[run.rows]
+    return FingerprintRun(run.fingerprints[kept], row[run.rows[kept]])

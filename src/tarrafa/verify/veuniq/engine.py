@@ -1,12 +1,12 @@
-"""VEUNIQ on fingerprints: the repository as blocks, one of which a cycle verifies against all that waits for it.
+"""The repository as blocks, one of which a cycle verifies against all URLs that wait for it.
 
-A cycle, in order; until the manifest is renamed nothing has happened, and after it everything has:
+The steps of a cycle. Until the manifest is replaced nothing has happened, and after it everything has:
 
-1. keys of the batch's URLs; the block with most waiting is chosen;
-2. URLs of other blocks go to the spill of this cycle;
-3. the block is loaded, and what earlier spills hold for it;
-4. `judge` says what is fresh; texts, run, columns, hosts and visits are written;
-5. the manifest is replaced; files that it no longer names are removed.
+1. compute the keys of the batch's URLs, and choose the block with most URLs waiting;
+2. write the URLs of other blocks to the spill of this cycle;
+3. load the block, and the URLs that earlier spills hold for it;
+4. find the fresh URLs, and write texts, run, rows, hosts and visits;
+5. replace the manifest, and remove the files that it no longer names.
 """
 
 import os
@@ -18,29 +18,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.disk import FolderLock, map_disk_errors, sync_folder
+from tarrafa.disk import FolderLock, map_disk_errors, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError, InputError, WorkError
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts, Scheduled
-from tarrafa.verify.veuniq.block import HASHES, Block, Texts
-from tarrafa.verify.veuniq.change import DEFAULT_BOUNDS, Change, RepositoryBounds
-from tarrafa.verify.veuniq.check import problems
-from tarrafa.verify.veuniq.disk import (
-    MANIFEST,
-    Step,
-    Stored,
-    read_manifest,
-    write_manifest,
-)
-from tarrafa.verify.veuniq.read import Reader
-from tarrafa.verify.veuniq.shelf import Shelf, Spill
-from tarrafa.verify.veuniq.spill import joined, offered
+from tarrafa.verify.veuniq.block import HASHES, Block, StoredTexts
+from tarrafa.verify.veuniq.block_files import BlockFiles, block_folder
+from tarrafa.verify.veuniq.cycle_writer import DEFAULT_BOUNDS, CycleWriter, RepositoryBounds
+from tarrafa.verify.veuniq.reader import RepositoryReader, problems
+from tarrafa.verify.veuniq.spills import Spill, joined, offered, open_spill, read_spill, write_spill
+from tarrafa.verify.veuniq.stored_files import MANIFEST, Step, StoredFile, read_manifest, write_manifest
 
 FORMAT = 3
 _READ_TRIES = 5
 
 
-class State(NamedTuple):
-    """All that the manifest says."""
+class RepositoryState(NamedTuple):
+    """What the manifest says."""
 
     seed: int
     cycle: int
@@ -54,15 +47,17 @@ class State(NamedTuple):
 
 
 def _drawn_seed() -> int:
-    """63 bits that nobody outside can guess."""
+    """Return 63 bits that cannot be guessed."""
     return int.from_bytes(os.urandom(8)) >> 1
 
 
 def _ignore(_name: str) -> None:
-    """Nobody watches the steps."""
+    """Do nothing: only tests watch the steps."""
 
 
 class Veuniq:
+    """Fulfils `Repository`. See the room for how."""
+
     def __init__(
         self, folder: Path, *, bounds: RepositoryBounds = DEFAULT_BOUNDS, seed: int | None = None, step: Step = _ignore
     ) -> None:
@@ -71,13 +66,13 @@ class Veuniq:
         self._step = step
         with map_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._hold = FolderLock(folder)
+            self._lock = FolderLock(folder)
             try:
-                self._shelf = Shelf(folder)
+                self._files = BlockFiles(folder)
                 self._state = self._open(seed)
                 self._sweep()
             except BaseException:
-                self._hold.release()
+                self._lock.release()
                 raise
 
     def __enter__(self) -> Self:
@@ -86,21 +81,21 @@ class Veuniq:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, seed: int | None) -> State:
-        """Recovery is the normal start: what the manifest names is all there is."""
+    def _open(self, seed: int | None) -> RepositoryState:
+        """Return what the manifest says. Recovery after a kill is the normal start."""
         found = _manifest(self._folder)
         if found is None:
-            if any(self._files()):
-                # Beginning anew would sweep away all that is known.
+            if any(self._paths()):
+                # Starting over would remove everything that is known.
                 raise DamagedError(f"{self._folder / MANIFEST} is missing, its files are there; restore it from a copy")
-            first = State(_drawn_seed() if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
+            first = RepositoryState(_drawn_seed() if seed is None else seed, 0, -1, 1, [Block(0, 0, HASHES)], [])
             self._commit(first)
             return first
-        spills = [self._shelf.open_spill(c, Stored(*s), Stored(*i)) for c, s, i in found["spills"]]
+        spills = [open_spill(self._folder, c, StoredFile(*s), StoredFile(*i)) for c, s, i in found["spills"]]
         blocks = [_block_from(each) for each in found["blocks"]]
-        return State(found["seed"], found["cycle"], found["batch"], found["next_block"], blocks, spills)
+        return RepositoryState(found["seed"], found["cycle"], found["batch"], found["next_block"], blocks, spills)
 
-    def _commit(self, state: State) -> None:
+    def _commit(self, state: RepositoryState) -> None:
         manifest = {
             "format": FORMAT,
             "seed": state.seed,
@@ -108,30 +103,30 @@ class Veuniq:
             "batch": state.batch,
             "next_block": state.next_block,
             "blocks": [[getattr(block, name) for name in _BLOCK_FIELDS] for block in state.blocks],
-            "spills": [(spill.cycle, spill.stored, spill.catalogue) for spill in state.spills],
+            "spills": [(spill.cycle, spill.stored, spill.stored_index) for spill in state.spills],
         }
         for folder in ("blocks", "spill"):
             (self._folder / folder).mkdir(exist_ok=True)
             sync_folder(self._folder / folder)
         for block in state.blocks:
             if block.since == state.cycle and block.rows:
-                sync_folder(self._folder / f"blocks/{block.number:05d}")
+                sync_folder(self._folder / block_folder(block))
         self._step("folders synced")
         write_manifest(self._folder, manifest, self._step)
         self._state = state
 
     def _sweep(self) -> None:
-        """Remove what the manifest does not name: left by a kill, or no longer needed."""
+        """Remove files that the manifest does not name: left by a kill, or obsolete."""
         state = self._state
         named = {stored.name for block in state.blocks for stored in block.files()}
-        named |= {name for spill in state.spills for name in (spill.stored.name, spill.catalogue.name)}
-        for path in self._files():
+        named |= {name for spill in state.spills for name in (spill.stored.name, spill.stored_index.name)}
+        for path in self._paths():
             if str(path.relative_to(self._folder)) not in named:
                 path.unlink()
-        (self._folder / "manifest.json.new").unlink(missing_ok=True)
+        remove_unfinished(self._folder)
 
-    def _files(self) -> list[Path]:
-        """Every file of blocks and spills, whether it counts or not."""
+    def _paths(self) -> list[Path]:
+        """Return every file of blocks and spills, also those that do not count."""
         return [path for pattern in ("blocks/*/*", "spill/*") for path in self._folder.glob(pattern)]
 
     def cycle(self, batch: Batch) -> Cycle:
@@ -149,33 +144,32 @@ class Veuniq:
         others = np.flatnonzero(blocks != chosen)
         spills = list(state.spills)
         if len(others):
-            spills.append(self._shelf.write_spill(number, given.take(others), blocks[others], state.firsts()))
+            spills.append(write_spill(self._folder, number, given.take(others), blocks[others], state.firsts()))
             self._step("spill written")
         block = state.blocks[chosen]
-        parts = [
-            part for spill in state.spills if spill.cycle > block.since for part in self._shelf.read_spill(spill, block)
-        ]
+        new = [spill for spill in state.spills if spill.cycle > block.since]
+        parts = [part for spill in new for part in read_spill(self._folder, spill, block.first, block.end)]
         mine = given.take(np.flatnonzero(blocks == chosen)) if len(others) else given
-        change = Change(self._shelf, number, self._bounds, state.next_block)
-        verified, cycle = change.verified(block, joined([mine, *parts]))
+        writer = CycleWriter(self._files, number, self._bounds, state.next_block)
+        verified, cycle = writer.verified(block, joined([mine, *parts]))
         self._step("files written")
-        left = [replace(each, waiting=int(waiting[place])) for place, each in enumerate(state.blocks)]
+        left = [replace(each, waiting=int(waiting[position])) for position, each in enumerate(state.blocks)]
         left[chosen : chosen + 1] = verified
         oldest = min(each.since for each in left)
         kept = [spill for spill in spills if spill.cycle > oldest]
         next_block = max(state.next_block, *(each.number + 1 for each in verified))
-        self._commit(State(state.seed, number, batch.number, next_block, left, kept))
+        self._commit(RepositoryState(state.seed, number, batch.number, next_block, left, kept))
         self._remove(block, verified, spills)
         return cycle._replace(block=block.number, set_aside=len(others))
 
     def _remove(self, before: Block, after: list[Block], spills: list[Spill]) -> None:
-        """Unlink the files that the cycle made useless; a text or a visit may still belong to another block."""
+        """Remove the files that the cycle made obsolete. Texts and visits may still belong to another block."""
         old = {stored.name for stored in before.files()} - {stored.name for block in after for stored in block.files()}
-        if any(not name.startswith(f"blocks/{before.number:05d}/") or "parquet" in name for name in old):
+        if any(not name.startswith(f"{block_folder(before)}/") or "parquet" in name for name in old):
             old -= {stored.name for block in self._state.blocks for stored in block.files()}
         kept = {spill.cycle for spill in self._state.spills}
         gone = [
-            name for spill in spills if spill.cycle not in kept for name in (spill.stored.name, spill.catalogue.name)
+            name for spill in spills if spill.cycle not in kept for name in (spill.stored.name, spill.stored_index.name)
         ]
         for name in [*old, *gone]:
             (self._folder / name).unlink(missing_ok=True)
@@ -188,44 +182,40 @@ class Veuniq:
         return self._reader().urls_of(host)
 
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
-        """What is to be fetched next of a block: the scheduled URLs of each of its hosts, or the best of them."""
         found = next(each for each in self._state.blocks if each.number == block)
         return self._reader().scheduled(found, found.rows if per_host is None else per_host)
 
     def blocks(self) -> list[int]:
-        """The numbers of all blocks."""
         return [block.number for block in self._state.blocks]
 
     def blocks_verified(self) -> list[int]:
-        """The block of the last cycle; if it was split then, its parts."""
         return [block.number for block in self._state.blocks if block.since == self._state.cycle]
 
     def urls(self) -> Iterator[Known]:
-        """Everything that is known, block by block."""
+        """Yield everything that is known, block by block."""
         return self._reader().urls()
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the files, one line each; none for a sound repository."""
-        return problems(self._shelf, self._state.blocks, self._state.spills, self._state.seed)
+        """Check every invariant on disk, and yield one line for each problem."""
+        return problems(self._files, self._state.blocks, self._state.spills, self._state.seed)
 
     @property
     def last_batch(self) -> int:
-        """The number of the last batch that was committed; -1 for none."""
         return self._state.batch
 
-    def _reader(self) -> Reader:
-        return Reader(self._shelf, self._state.blocks, self._state.seed)
+    def _reader(self) -> RepositoryReader:
+        return RepositoryReader(self._files, self._state.blocks, self._state.seed)
 
     def counts(self) -> RepositoryCounts:
-        spills = [stored for spill in self._state.spills for stored in (spill.stored, spill.catalogue)]
+        spills = [stored for spill in self._state.spills for stored in (spill.stored, spill.stored_index)]
         return _counts(self._state.blocks, spills)
 
     def close(self) -> None:
-        self._hold.release()
+        self._lock.release()
 
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
-    """What was committed last, of this format; none for a repository that has not begun."""
+    """Return the last committed manifest, or None for a new repository; refuse another format."""
     found = read_manifest(folder)
     if found is not None and found["format"] != FORMAT:
         raise InputError(f"{folder} has format {found['format']}; this version reads format {FORMAT}")
@@ -233,31 +223,31 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def look_up(folder: Path, url: str) -> Known | None:
-    """What is known of a URL, also while another process works in the folder: as of some commit of late."""
+    """Return what a recent commit knows of a URL, also while another process works in the folder."""
     for _ in range(_READ_TRIES):
         found = _manifest(folder)
         if found is None:
             return None
-        reader = Reader(Shelf(folder), [_block_from(each) for each in found["blocks"]], found["seed"])
+        reader = RepositoryReader(BlockFiles(folder), [_block_from(each) for each in found["blocks"]], found["seed"])
         try:
             return reader.lookup(url)
         except DamagedError:
-            # A cycle has replaced a file meanwhile, unless the manifest is still the same.
+            # A cycle replaced a file in the meantime, unless the manifest is still the same.
             if read_manifest(folder) == found:
                 raise
     raise WorkError(f"{folder} changes faster than it can be read; try again")
 
 
 def counts_of(folder: Path) -> RepositoryCounts:
-    """As of the last commit, also while another process works in the folder."""
+    """Return the counts of the last commit, also while another process works in the folder."""
     found = _manifest(folder)
     if found is None:
         return _counts([], [])
-    spills = [Stored(*stored) for _, *parts in found["spills"] for stored in parts]
+    spills = [StoredFile(*stored) for _, *parts in found["spills"] for stored in parts]
     return _counts([_block_from(each) for each in found["blocks"]], spills)
 
 
-def _counts(blocks: list[Block], spills: list[Stored]) -> RepositoryCounts:
+def _counts(blocks: list[Block], spills: list[StoredFile]) -> RepositoryCounts:
     files = {stored.name: stored.size_bytes for block in blocks for stored in block.files()}
     files |= {stored.name: stored.size_bytes for stored in spills}
     return RepositoryCounts(
@@ -276,7 +266,7 @@ _BLOCK_FIELDS = tuple(each.name for each in fields(Block))
 
 def _block_from(values: list[Any]) -> Block:
     block = Block(**dict(zip(_BLOCK_FIELDS, values, strict=True)))
-    for name in ("runs", "places", "marks", "hosts", "visits"):
-        setattr(block, name, [Stored(*stored) for stored in getattr(block, name)])
-    block.texts = [Texts(first, Stored(*stored)) for first, stored in block.texts]
+    for name in ("runs", "row_index", "row_state", "hosts", "visits"):
+        setattr(block, name, [StoredFile(*stored) for stored in getattr(block, name)])
+    block.texts = [StoredTexts(first, StoredFile(*stored)) for first, stored in block.texts]
     return block

@@ -1,4 +1,4 @@
-"""Columns of numbers instead of texts: types, fingerprints, and places in sorted columns."""
+"""Arrays of numbers in place of texts: their types, fingerprints of columns of texts, and sorted arrays."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,16 +15,16 @@ U32: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
 F32: TypeAlias = NDArray[np.float32]
 F64: TypeAlias = NDArray[np.float64]
-Marks: TypeAlias = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
 
-# Ranks are joined over agents, each of which has a secret of its own; so fingerprints here have none.
+# Ranks join the rows of all agents. Each agent has its own secret seed, so fingerprints here use a fixed one.
 FINGERPRINT_SEED = 0
 
-# Past the slashes of the scheme; the shortest host has one character.
+# The first slash after these characters ends the host.
 _HOST_START = len("http://x")
 
 
-def plain(column: Any) -> pa.LargeStringArray:
+def plain_texts(column: Any) -> pa.LargeStringArray:
     """Return a column of texts without a dictionary."""
     return column.cast(pa.large_string())
 
@@ -36,9 +36,9 @@ def fingerprints_of(texts: Any) -> U64:
 
 def host_hashes_of(urls: Any) -> U64:
     """Return the values of `urls.host_hash` of each URL's host."""
-    urls = plain(urls)
+    urls = plain_texts(urls)
     hosts = span_hashes(bytes_of(urls), edges_of(urls)[:-1], _host_ends(urls), FINGERPRINT_SEED)
-    # A name and password before the host are no part of it.
+    # A user name and password before the host do not belong to it.
     with_name = np.flatnonzero(pc.match_like(urls, "%@%").to_numpy(zero_copy_only=False))
     if len(with_name):
         names = [host_of(urls[row].as_py()) for row in with_name.tolist()]
@@ -55,28 +55,41 @@ def _host_ends(urls: pa.LargeStringArray) -> I64:
     return ends
 
 
-def encoded(column: Any) -> tuple[NDArray[np.int32], pa.Array]:
-    """The number of each row's text, and the texts, of which each stands there once or seldom more."""
+def encode_texts(column: Any) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return the number of each row's text, and the texts; few of them repeat."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     indices: NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     return indices, coded.dictionary
 
 
-class Numbered(NamedTuple):
+def flatten_texts(texts: pa.LargeStringArray) -> tuple[I64, NDArray[np.uint8]]:
+    """Return where each text begins and the last ends, and the bytes of all."""
+    edges = edges_of(texts)
+    return edges - edges[0], bytes_of(texts)[edges[0] : edges[-1]]
+
+
+def restore_texts(edges: I64, data: NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Return the texts that `flatten_texts` flattened."""
+    buffers = [pa.py_buffer(np.ascontiguousarray(each)) for each in (edges, data)]
+    return pa.LargeStringArray.from_buffers(len(edges) - 1, *buffers)
+
+
+class NumberedTexts(NamedTuple):
     """A column of texts as numbers."""
 
-    numbers: NDArray[np.int32]  # of each row
-    texts: pa.Array  # of each number
-    fingerprints: U64  # of each number
+    numbers: NDArray[np.int32]  # for each row
+    texts: pa.Array  # for each number
+    fingerprints: U64  # for each number
 
 
-def numbered(column: Any) -> Numbered:
-    indices, texts = encoded(column)
-    return Numbered(indices, texts, fingerprints_of(texts))
+def number_texts(column: Any) -> NumberedTexts:
+    """Return the texts of a column by number, with their fingerprints."""
+    indices, texts = encode_texts(column)
+    return NumberedTexts(indices, texts, fingerprints_of(texts))
 
 
-def distinct(hashes: U64) -> tuple[U64, I64, U32]:
-    """Each hash once, in order; the first row of each; and the number of each row's hash."""
+def distinct_hashes(hashes: U64) -> tuple[U64, I64, U32]:
+    """Return each hash once, sorted; the first row of each; and the number of each row's hash."""
     rows, ordered = _sorted(hashes)
     starts, counts = runs(ordered)
     numbers = np.empty(len(hashes), np.uint32)
@@ -85,15 +98,15 @@ def distinct(hashes: U64) -> tuple[U64, I64, U32]:
 
 
 def sorted_rows(hashes: U64) -> I64:
-    """What a stable argsort gives, in half the time."""
+    """Return the rows as a stable argsort does, in half the time."""
     return _sorted(hashes)[0]
 
 
 def _sorted(hashes: U64) -> tuple[I64, U64]:
-    """The rows in the order of their hashes, and the hashes in that order.
+    """Return the rows in the order of their hashes, and the sorted hashes.
 
-    The upper bits of hashes are sorted together with the numbers of their rows. Where hashes differ in the lower bits
-    only, which is rare, that is not enough, and they are sorted as usual.
+    The upper bits of hashes are sorted together with the numbers of their rows. If hashes differ only in the lower
+    bits, which is rare, a usual sort follows.
     """
     row_bits = np.uint64(max(1, len(hashes).bit_length()))
     keys = hashes >> row_bits << row_bits
@@ -109,13 +122,13 @@ def _sorted(hashes: U64) -> tuple[I64, U64]:
 
 
 def moments_of(column: Any) -> I64:
-    """Microseconds since the Unix epoch."""
+    """Return times in microseconds since the Unix epoch."""
     found: I64 = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return found
 
 
 def runs(column: NDArray[Any]) -> tuple[I64, I64]:
-    """Where in a sorted column each value begins, and how often it stands there."""
+    """Return where each value of a sorted column begins, and how often it occurs."""
     is_first = np.ones(len(column), np.bool_)
     np.not_equal(column[1:], column[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
@@ -123,43 +136,44 @@ def runs(column: NDArray[Any]) -> tuple[I64, I64]:
 
 
 def rows_of_runs(starts: I64, counts: I64) -> I64:
-    """The rows of some runs, one run after the other."""
+    """Return the rows of some runs, run by run."""
     ends = np.cumsum(counts)
     return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
 
 
-def packed(high: NDArray[Any], low: NDArray[Any] | int) -> U64:
-    """Two numbers of 32 bits in one, which sorts by the first, then by the second."""
+def pack_pairs(high: NDArray[Any], low: NDArray[Any] | int) -> U64:
+    """Pack two 32-bit numbers into one, which sorts by the first, then by the second."""
     found = high.astype(np.uint64)
     found <<= np.uint64(32)
     found |= np.asarray(low, np.uint64)
     return found
 
 
-def unpacked(both: U64) -> tuple[U32, U32]:
+def unpack_pairs(both: U64) -> tuple[U32, U32]:
     return (both >> np.uint64(32)).astype(np.uint32), both.astype(np.uint32)
 
 
-def joined(columns: list[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, kind), *columns])
+def join_arrays(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Concatenate arrays; an empty list gives an empty array of the type."""
+    return np.concatenate([np.empty(0, dtype), *columns])
 
 
 def renumbering(count: int, used: NDArray[Any]) -> U32:
-    """From old numbers, of which only those are used, to new ones in the same order."""
+    """Return a table from old numbers to new ones; `used` are the old numbers that get one, in order."""
     found = np.zeros(count, np.uint32)
     found[used] = np.arange(len(used), dtype=np.uint32)
     return found
 
 
 def used_numbers(count: int, *columns: NDArray[Any]) -> I64:
-    """Which numbers below `count` stand in the columns, in order."""
+    """Return the numbers below `count` that occur in the columns, in order."""
     is_used = np.zeros(count, np.bool_)
     for column in columns:
         is_used[column] = True
     return np.flatnonzero(is_used)
 
 
-def find_rows(column: U64, wanted: U64) -> tuple[I64, Marks]:
+def find_rows(column: U64, wanted: U64) -> tuple[I64, Mask]:
     """Return the row of each wanted value in a sorted column, and True for those that are there."""
     if not len(column):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)

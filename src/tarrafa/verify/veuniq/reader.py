@@ -1,0 +1,169 @@
+"""Read a repository as it was at one commit, and check every invariant of its files."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tarrafa.errors import DamagedError
+from tarrafa.verify.contract import Known, Scheduled
+from tarrafa.verify.keys import keys_of
+from tarrafa.verify.veuniq.block import (
+    COLLECTED,
+    HASHES,
+    SCHEDULED,
+    Block,
+    BlockContent,
+    RowColumns,
+    edges_of_hosts,
+    find,
+    ordered,
+)
+from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
+from tarrafa.verify.veuniq.spills import VISIT, Spill, read_spill
+
+_SLASHES = 3  # a canonical URL has at least so many
+
+
+class RepositoryReader:
+    """Answers from blocks as they were at one commit."""
+
+    def __init__(self, files: BlockFiles, blocks: list[Block], seed: int) -> None:
+        self._files = files
+        self._blocks = blocks
+        self._seed = seed
+
+    def lookup(self, url: str) -> Known | None:
+        """Return what is known of a URL. Its text is compared, because another URL may have the same fingerprint."""
+        if not url.isascii() or url.count("/") < _SLASHES:
+            return None
+        keys = keys_of([url], self._seed)
+        block = self._block_of(int(keys.hosts[0]))
+        content = self._files.load(block)
+        row = find(content.runs, keys.fingerprints)
+        if row[0] < 0:
+            return None
+        known = next(self._known(block, content.columns, row))
+        return known if known.url == url else None
+
+    def urls_of(self, host: str) -> Iterator[Known]:
+        keys = keys_of([host + "/"], self._seed)
+        block = self._block_of(int(keys.hosts[0]))
+        content = self._files.load(block)
+        position = content.hosts.positions(keys.hosts)[0]
+        if position >= 0:
+            yield from self._known(block, content.columns, np.flatnonzero(content.columns.host == position))
+
+    def _block_of(self, host: int) -> Block:
+        return next(block for block in self._blocks if block.first <= host < block.end)
+
+    def _known(self, block: Block, columns: RowColumns, rows: NDArray[np.int64]) -> Iterator[Known]:
+        chosen = RowColumns(*(column[rows] for column in columns))  # type: ignore[arg-type]
+        urls = self._files.urls(block, chosen.origin)
+        collected = chosen.state == COLLECTED
+        visits = self._files.visits(block) if collected.any() else np.empty(0, STORED_VISIT)
+        found = np.searchsorted(visits["origin"], chosen.origin).tolist()
+        for number, url in enumerate(urls):
+            numbers = int(chosen.priority[number]), int(chosen.links[number]), int(chosen.outside[number])
+            if not collected[number]:
+                yield Known(url, False, *numbers)
+                continue
+            visit = visits[found[number]]
+            at_seconds, offset, file, status = (visit[name].item() for name in VISIT.names or ())
+            yield Known(url, True, *numbers, at_seconds, status, file, offset)
+
+    def urls(self) -> Iterator[Known]:
+        for block in self._blocks:
+            if block.rows:
+                yield from self._known(block, self._files.load(block).columns, np.arange(block.rows))
+
+    def scheduled(self, block: Block, per_host: int) -> Iterator[Scheduled]:
+        """Yield the scheduled URLs of each host of the block: see `Repository.scheduled`."""
+        content = self._files.load(block)
+        columns = content.columns
+        rows = np.flatnonzero(columns.state == SCHEDULED)
+        rows = ordered(columns, rows, columns.priority[rows], per_host)
+        urls = self._files.urls(block, columns.origin[rows])
+        left = np.bincount(columns.host[columns.state != COLLECTED])
+        for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
+            priorities, host = columns.priority[rows[first:end]].tolist(), int(columns.host[rows[first]])
+            yield Scheduled(content.hosts.names[host], urls[first:end], priorities, int(left[host]))
+
+
+def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: int) -> Iterator[str]:
+    """Check every invariant, and yield one line for each that does not hold:
+
+    1. The ranges of the blocks follow one another and cover all hashes.
+    2. Every file that the manifest names exists and is what was written.
+    3. The runs of a block are sorted, have no fingerprint in common, and name each row once.
+    4. The host of a row is known, has the hash of its text, and lies in the range of the block.
+    5. The text of a row has the row's fingerprint.
+    6. A collected row has a visit.
+    7. As many URLs wait for a block as the manifest says.
+    """
+    edges = [0, *(block.end for block in blocks)]
+    if [block.first for block in blocks] != edges[:-1] or edges[-1] != HASHES:
+        yield "the blocks do not cover all hashes, each once"
+    for block in blocks:
+        try:
+            for problem in _block_problems(files, block, spills, seed):
+                yield f"block {block.number}: {problem}"
+        except DamagedError as error:
+            yield f"block {block.number}: {error}"
+
+
+def _block_problems(files: BlockFiles, block: Block, spills: list[Spill], seed: int) -> Iterator[str]:
+    content = files.load(block)
+    new = [spill for spill in spills if spill.cycle > block.since]
+    waiting = sum(len(part) for spill in new for part in read_spill(files.folder, spill, block.first, block.end))
+    if waiting != block.waiting:
+        yield f"{waiting:,} URLs wait, not {block.waiting:,}"
+    yield from _run_problems(content, block.rows)
+    if not block.rows:
+        return
+    yield from _host_problems(content, block, seed)
+    yield from _text_problems(content, files.texts(block, content.columns.origin), seed)
+    visited = np.isin(content.columns.origin, files.visits(block)["origin"])
+    if not (visited | (content.columns.state != COLLECTED)).all():
+        yield "a collected URL has no visit"
+
+
+def _run_problems(content: BlockContent, rows: int) -> Iterator[str]:
+    if len(content.columns.host) != rows:
+        yield f"{len(content.columns.host):,} rows, not {rows:,}"
+    fingerprints = np.concatenate([np.empty(0, np.uint64), *(run.fingerprints for run in content.runs)])
+    if not all((run.fingerprints[1:] > run.fingerprints[:-1]).all() for run in content.runs):
+        yield "a run is not sorted"
+    if len(np.unique(fingerprints)) != rows:
+        yield "a fingerprint stands twice"
+    named = np.concatenate([np.empty(0, np.uint32), *(run.rows for run in content.runs)])
+    if not np.array_equal(np.sort(named), np.arange(rows)):
+        yield "the runs do not name each row once"
+
+
+def _host_problems(content: BlockContent, block: Block, seed: int) -> Iterator[str]:
+    hosts = content.hosts
+    if len(hosts.names) != len(hosts.hashes) or int(content.columns.host.max()) >= len(hosts.names):
+        yield "a row has no host"
+        return
+    if not np.array_equal(keys_of([f"{name}/" for name in hosts.names], seed).hosts, hosts.hashes):
+        yield "a host's hash is not that of its text"
+    if int(hosts.hashes.min()) < block.first or int(hosts.hashes.max()) >= block.end:
+        yield "a host belongs to another block"
+
+
+def _text_problems(content: BlockContent, urls: pa.LargeStringArray, seed: int) -> Iterator[str]:
+    keys = keys_of(urls, seed)
+    if not np.array_equal(keys.hosts, content.hosts.hashes[content.columns.host]):
+        yield "a URL is not of its row's host"
+    if not np.array_equal(keys.fingerprints, _by_row(content)):
+        yield "a URL's text does not have its row's fingerprint"
+
+
+def _by_row(content: BlockContent) -> NDArray[np.uint64]:
+    fingerprints = np.zeros(len(content.columns.host), np.uint64)
+    for run in content.runs:
+        fingerprints[run.rows] = run.fingerprints
+    return fingerprints

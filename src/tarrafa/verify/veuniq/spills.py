@@ -1,0 +1,203 @@
+"""URLs on their way to a block, and the spill in which they wait: a part for each block, and an index of the parts.
+
+A block is a range of host hashes and is only ever split. So the part that was written for a block also holds all URLs
+that wait for each of its halves.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+from numpy.typing import NDArray
+
+from tarrafa.errors import DamagedError
+from tarrafa.hashes import edges_of
+from tarrafa.verify.contract import PRIORITY_MAX, Batch
+from tarrafa.verify.keys import keys_of, texts_of
+from tarrafa.verify.veuniq.stored_files import StoredFile, check_sum, read_file, write_file
+from tarrafa.verify.veuniq.text_columns import taken
+
+# What a batch says of a collected URL; and the same on its way to the block, with the number of the batch.
+VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")])
+WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
+_PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
+_HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
+# Hosts, priorities, links, links from outside and lengths of the URLs; then which of them have a visit.
+_PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u2", "<u4")
+_NO_VISIT = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitingUrls:
+    """URLs as columns. Visits and texts are not copied: two columns point to them."""
+
+    hosts: NDArray[np.uint64]
+    fingerprints: NDArray[np.uint64]
+    priority: NDArray[np.uint16]
+    links: NDArray[np.uint16]
+    outside: NDArray[np.uint16]
+    visit: NDArray[np.int32]  # position in visits; -1 for a URL that was only extracted
+    text: NDArray[np.int32]  # position in the sources, which are counted through
+    visits: NDArray[np.void]
+    sources: tuple[pa.LargeStringArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.hosts)
+
+    def take(self, rows: NDArray[np.intp] | slice) -> "WaitingUrls":
+        return WaitingUrls(
+            self.hosts[rows],
+            self.fingerprints[rows],
+            self.priority[rows],
+            self.links[rows],
+            self.outside[rows],
+            self.visit[rows],
+            self.text[rows],
+            self.visits,
+            self.sources,
+        )
+
+    def texts(self) -> pa.LargeStringArray:
+        """Return the URLs, in the order of the rows."""
+        return taken(self.sources, self.text)
+
+
+class Spill(NamedTuple):
+    """The URLs that one cycle set aside for other blocks."""
+
+    cycle: int
+    stored: StoredFile
+    stored_index: StoredFile
+    parts: NDArray[np.void]  # the index: one row for each part
+
+
+def offered(batch: Batch, seed: int) -> WaitingUrls:
+    """Return a batch as columns: first the collected URLs, then the extracted ones."""
+    collected, extracted = batch.collected, batch.extracted
+    sources = texts_of(collected.urls), texts_of(extracted.urls)
+    count, total = len(sources[0]), len(sources[0]) + len(sources[1])
+    hosts, fingerprints = map(np.concatenate, zip(*(keys_of(urls, seed) for urls in sources), strict=True))
+    visits = np.empty(count, WAITING_VISIT)
+    visits["batch"] = batch.number
+    for name in VISIT.names or ():
+        visits[name] = getattr(collected, name)
+    visit = np.full(total, _NO_VISIT, np.int32)
+    visit[:count] = np.arange(count)
+    priority, (links, outside) = np.full(total, PRIORITY_MAX, np.uint16), np.zeros((2, total), np.uint16)
+    priority[count:], links[count:], outside[count:] = extracted.priority, extracted.links, extracted.outside
+    text = np.arange(total, dtype=np.int32)
+    return WaitingUrls(hosts, fingerprints, priority, links, outside, visit, text, visits, sources)
+
+
+def joined(parts: list[WaitingUrls]) -> WaitingUrls:
+    if len(parts) == 1:
+        return parts[0]
+    visits, texts, visit_start, text_start = [], [], 0, 0
+    for part in parts:
+        visits.append(np.where(part.visit < 0, np.int32(_NO_VISIT), part.visit + np.int32(visit_start)))
+        texts.append(part.text + np.int32(text_start))
+        visit_start += len(part.visits)
+        text_start += sum(map(len, part.sources))
+    return WaitingUrls(
+        np.concatenate([part.hosts for part in parts]),
+        np.concatenate([part.fingerprints for part in parts]),
+        np.concatenate([part.priority for part in parts]),
+        np.concatenate([part.links for part in parts]),
+        np.concatenate([part.outside for part in parts]),
+        np.concatenate(visits),
+        np.concatenate(texts),
+        np.concatenate([part.visits for part in parts]),
+        tuple(source for part in parts for source in part.sources),
+    )
+
+
+def write_spill(
+    folder: Path, cycle: int, waiting: WaitingUrls, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]
+) -> Spill:
+    """Write URLs by block: `blocks` gives each URL's block, and `firsts` the first hash of each block."""
+    parts, index = _pack(waiting, blocks, firsts)
+    stored = write_file(folder, f"spill/cycle{cycle}", parts, len(waiting))
+    stored_index = write_file(folder, f"spill/cycle{cycle}.index", [index], len(index))
+    return Spill(cycle, stored, stored_index, index)
+
+
+def open_spill(folder: Path, cycle: int, stored: StoredFile, stored_index: StoredFile) -> Spill:
+    return Spill(cycle, stored, stored_index, np.frombuffer(read_file(folder, stored_index), _PART))
+
+
+def read_spill(folder: Path, spill: Spill, first: int, end: int) -> list[WaitingUrls]:
+    """Return the URLs that wait for the block of this range; the part may be that of a block before its split."""
+    number = int(np.searchsorted(spill.parts["first"], np.uint64(first), side="right")) - 1
+    # The part may also belong to a block below; then no URL of it is within the range.
+    return [_within(_unpack_part(_read_part(folder, spill, spill.parts[number])), first, end)] if number >= 0 else []
+
+
+def _read_part(folder: Path, spill: Spill, part: np.void) -> bytes:
+    path = folder / spill.stored.name
+    try:
+        with path.open("rb") as file:
+            file.seek(int(part["offset"]))
+            data = file.read(int(part["size"]))
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is missing; restore it from a copy") from None
+    check_sum(path, data, int(part["sum"]))
+    return data
+
+
+def _pack(
+    waiting: WaitingUrls, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]
+) -> tuple[list[bytes], NDArray[np.void]]:
+    """Return the parts in order, and their index."""
+    # Sorted by host: blocks are ranges of hosts, and similar neighbours compress well.
+    order = np.argsort(waiting.hosts, kind="stable")
+    edges = np.searchsorted(blocks[order], np.arange(len(firsts) + 1))
+    ordered = waiting.take(order)
+    texts = ordered.texts()
+    parts, index, offset = [], [], 0
+    for number in np.flatnonzero(np.diff(edges)).tolist():
+        first, end = edges[number : number + 2].tolist()
+        data = _pack_part(ordered.take(slice(first, end)), texts[first:end])
+        index.append((firsts[number], offset, len(data), xxhash.xxh3_64_intdigest(data), end - first))
+        parts.append(data)
+        offset += len(data)
+    return parts, np.array(index, _PART)
+
+
+def _pack_part(part: WaitingUrls, texts: pa.LargeStringArray) -> bytes:
+    """Pack the fingerprints as they are, since they do not compress, and the rest compressed."""
+    visited, edges = np.flatnonzero(part.visit >= 0), edges_of(texts)
+    lengths = np.diff(edges).astype("<u2")
+    columns = (part.hosts, part.priority, part.links, part.outside, lengths, visited.astype("<u4"))
+    visits = part.visits[part.visit[visited]]
+    text = texts.buffers()[2][edges[0] : edges[-1]]
+    rest = b"".join([*(column.tobytes() for column in (*columns, visits)), text])
+    head = np.array([(len(part), len(visited), len(rest))], _HEAD)
+    return b"".join((head.tobytes(), part.fingerprints.tobytes(), pa.compress(rest, "lz4_raw", asbytes=True)))
+
+
+def _unpack_part(data: bytes) -> WaitingUrls:
+    count, visit_count, rest_bytes = np.frombuffer(data, _HEAD, 1)[0].tolist()
+    fingerprints = np.frombuffer(data, "<u8", count, _HEAD.itemsize)
+    rest = pa.decompress(pa.py_buffer(data)[_HEAD.itemsize + fingerprints.nbytes :], rest_bytes, "lz4_raw")
+    columns: list[NDArray[Any]] = []
+    types: list[Any] = [*_PART_TYPES, WAITING_VISIT]
+    at = 0
+    for each, rows in zip(types, [count] * 5 + [visit_count] * 2, strict=True):
+        columns.append(np.frombuffer(rest, each, rows, at))
+        at += columns[-1].nbytes
+    hosts, priority, links, outside, lengths, visited, visits = columns
+    visit = np.full(count, _NO_VISIT, np.int32)
+    visit[visited] = np.arange(visit_count)
+    edges = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), rest[at:])
+    text = np.arange(count, dtype=np.int32)
+    return WaitingUrls(hosts, fingerprints, priority, links, outside, visit, text, visits, (urls,))
+
+
+def _within(waiting: WaitingUrls, first: int, end: int) -> WaitingUrls:
+    """Return the URLs whose host is in the range; most often all of them."""
+    inside = (waiting.hosts >= np.uint64(first)) & (waiting.hosts <= np.uint64(end - 1))
+    return waiting if inside.all() else waiting.take(np.flatnonzero(inside))
