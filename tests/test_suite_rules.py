@@ -1,6 +1,8 @@
+import ast
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,12 @@ def test_skipped_module_fails_the_run_under_ci(tmp_path: Path) -> None:
 
 def test_skipped_test_is_allowed_at_a_desk(tmp_path: Path) -> None:
     assert suite(tmp_path, ci="").returncode == pytest.ExitCode.OK
+
+
+def test_every_class_name_stands_once_in_the_package() -> None:
+    """A newcomer who searches for a class finds one thing."""
+    package = Path(__file__).parents[1] / "src/tarrafa"
+    trees = [ast.parse(path.read_text()) for path in package.rglob("*.py")]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert len(names) > 300
+    assert [name for name, count in names.items() if count > 1] == []

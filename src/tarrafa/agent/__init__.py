@@ -8,10 +8,9 @@ In: seeds, and a folder. Out: the folder, with archive, documents, links and rep
    about hosts (`host_table`, `host_database`), and a batch of URLs (`url_batches`).
 3. A cycle of the repository verifies the batches and schedules what is fresh. The `frontier` takes as many URLs into
    memory as the workbench can use soon.
-4. The workbench names the next visit. `visits` requests robots.txt first if it is not known (`robots_cache`), ends what
-   is disallowed, and instructs the `loop` to fetch the rest.
-5. `ingest` decodes and parses the page (`page_reader`), in micro-batches or, if it is expensive, in another process
-   (`extract_pool`). In one step it ends the visit, appends the page to the archive, and adds its links to `unsaved`.
+4. The workbench names the next visit. `visits` requests robots.txt first if it is not known, ends what is disallowed,
+   and instructs the `loop` to fetch the rest.
+5. `ingest` decodes and parses the page (`page_reader`), in micro-batches or, if it is expensive, in another process. In one step it ends the visit, appends the page to the archive, and adds its links to `unsaved`.
 
 `brain` assembles what decides: host table, workbench, frontier, visits. It is pure: events and the time in,
 instructions out. So a test runs a whole crawl on virtual time, without sockets, files or threads.

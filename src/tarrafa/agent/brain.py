@@ -9,8 +9,7 @@ from typing import NamedTuple
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.frontier import BUFFER_LIMIT, CrawlLimits, Frontier
 from tarrafa.agent.host_table import HostTable
-from tarrafa.agent.robots_cache import RobotsCache
-from tarrafa.agent.visits import Visits
+from tarrafa.agent.visits import RobotsCache, Visits
 from tarrafa.schedule import Order, Scope, Workbench
 
 

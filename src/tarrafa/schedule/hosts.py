@@ -93,7 +93,7 @@ class WorkbenchAddress:
         heapify(self.waiting)
 
 
-class Hosts:
+class WorkbenchHosts:
     def __init__(
         self, delays: Delays, hosts_limit: int, address_hosts_limit: int, restarted_at: float | None = None
     ) -> None:

@@ -33,10 +33,10 @@ from tarrafa.schedule.hosts import (
     LOW_URLS_COUNT,
     NEVER,
     QUEUED_URLS_LIMIT,
-    Hosts,
     HostState,
     WorkbenchAddress,
     WorkbenchHost,
+    WorkbenchHosts,
 )
 from tarrafa.schedule.messages import (
     NO_HISTORY,
@@ -57,7 +57,7 @@ _WAITING, _IN_FLIGHT = HostState.WAITING, HostState.IN_FLIGHT
 
 
 class Workbench:
-    """Used by one thread. Hosts are named as `urls.host_of` does."""
+    """Used by one thread. WorkbenchHosts are named as `urls.host_of` does."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Workbench:
     ) -> None:
         self._delays = delays
         self._retry_policy = retry_policy
-        self._hosts = Hosts(delays, hosts_limit, address_hosts_limit, restarted_at)
+        self._hosts = WorkbenchHosts(delays, hosts_limit, address_hosts_limit, restarted_at)
         self._now = NEVER
         self._in_flight_count = 0
         self._queues = AddressQueues(hosts_limit)

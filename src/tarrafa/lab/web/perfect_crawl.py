@@ -16,7 +16,7 @@ from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class FoundAt:
     """How the perfect crawl found a place."""
 
     depth: int  # links from the start
@@ -28,9 +28,9 @@ class PerfectCrawl:
         self._web = web
         self._now_ms = now_ms
         # All filled by the crawl, then only read.
-        self.found: dict[Place, Discovery] = {}
+        self.found: dict[Place, FoundAt] = {}
         self.images: set[tuple[int, str]] = set()
-        self.dead: dict[str, Discovery] = {}  # addresses where no host answers
+        self.dead: dict[str, FoundAt] = {}  # addresses where no host answers
         self._met: set[int] = set()
         self._sitemaps_read: set[int] = set()
         self._crawl()
@@ -45,13 +45,13 @@ class PerfectCrawl:
     def _follow_from(self, starts: Iterable[Place], depth: int, by: str) -> None:
         """Follow links breadth first from places that may be new."""
         queue: deque[Place] = deque()
-        self._discover(starts, Discovery(depth, by), queue)
+        self._discover(starts, FoundAt(depth, by), queue)
         while queue:
             place = queue.popleft()
-            how = Discovery(self.found[place].depth + 1, by)
+            how = FoundAt(self.found[place].depth + 1, by)
             self._discover(self._leads_to(place, how), how, queue)
 
-    def _discover(self, places: Iterable[Place], how: Discovery, queue: deque[Place]) -> None:
+    def _discover(self, places: Iterable[Place], how: FoundAt, queue: deque[Place]) -> None:
         found = self.found
         for place in places:
             if place not in found:
@@ -66,7 +66,7 @@ class PerfectCrawl:
         numbers = range(history.size_at(host.size, self._now_ms)) if paths else ()
         return [(host.number, page) for page in numbers if self._web.pages.alive(host, page, self._now_ms)]
 
-    def _leads_to(self, place: Place, how: Discovery) -> Iterable[Place]:
+    def _leads_to(self, place: Place, how: FoundAt) -> Iterable[Place]:
         """Return the places that the crawl continues to from here."""
         number, what = place
         host = self._web.hosts.host(number)
@@ -79,7 +79,7 @@ class PerfectCrawl:
             return ()
         return self._links(*self._web.pages.shown(host, what), how)
 
-    def _links(self, host: SyntheticHost, page: int, how: Discovery) -> Iterable[Place]:
+    def _links(self, host: SyntheticHost, page: int, how: FoundAt) -> Iterable[Place]:
         self.images.add((host.number, f"/img/{page % 97}.png"))
         if self._web.pages.entry(host, page).nofollow:
             return ()

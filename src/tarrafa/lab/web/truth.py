@@ -9,7 +9,7 @@ from typing import Any
 from tarrafa.lab.web import history, resources
 from tarrafa.lab.web.faults import SILENT, Fault
 from tarrafa.lab.web.history import EPOCH_SECONDS, modified_seconds
-from tarrafa.lab.web.perfect_crawl import Discovery, PerfectCrawl
+from tarrafa.lab.web.perfect_crawl import FoundAt, PerfectCrawl
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
 
@@ -82,7 +82,7 @@ class Truth:
             elif not web.pages.alive(web.hosts.host(number), what, self._now_ms):
                 yield number, self._crawl.path((number, what))
 
-    def _dead_row(self, name: str, found: Discovery) -> TruthRow:
+    def _dead_row(self, name: str, found: FoundAt) -> TruthRow:
         origin = f"http://{name}:{self._web.plan.port}"
         return TruthRow(
             url=f"{origin}/",
@@ -151,7 +151,7 @@ class Truth:
             redirect=self._absolute(host, self._crawl.location(host, path)),
         )
 
-    def _found_at(self, host: SyntheticHost, path: str) -> Discovery | None:
+    def _found_at(self, host: SyntheticHost, path: str) -> FoundAt | None:
         page = self._web.find(host, path)
         return self._crawl.found.get((host.number, path if page is None else page))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tarrafa.agent.extract_pool import ExtractPool
+from tarrafa.agent.page_reader import ExtractPool
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, PageFormat, PageLinks, extract
 from tarrafa.records import Page
 
@@ -44,8 +44,8 @@ def test_page_is_read_beside_as_it_would_be_here() -> None:
 
 
 def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.agent.extract_pool.extract_apart", slow_or_not)
-    monkeypatch.setattr("tarrafa.agent.extract_pool.TIMEOUT_SECONDS", 20.0)
+    monkeypatch.setattr("tarrafa.agent.page_reader.extract_apart", slow_or_not)
+    monkeypatch.setattr("tarrafa.agent.page_reader.TIMEOUT_SECONDS", 20.0)
     filler = "<p>x" * (LARGE_BYTES // 4)
     bodies = [f"slow {filler}", *(f"<a href=/{number}>one</a>{filler}" for number in range(4))]
     pool = ExtractPool(ExtractOptions())
@@ -72,7 +72,7 @@ def test_process_that_was_killed_between_two_pages_is_replaced() -> None:
 
 
 def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarrafa.agent.extract_pool.extract_apart", deadly)
+    monkeypatch.setattr("tarrafa.agent.page_reader.extract_apart", deadly)
     pool = ExtractPool(ExtractOptions())
     (found,) = asyncio.run(read(pool, [page("<a href=/1>one</a>" + "<p>x" * (LARGE_BYTES // 4))]))
     pool.close()
