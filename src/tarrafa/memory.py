@@ -1,7 +1,8 @@
 """Settings of the memory allocator and of the garbage collector, for a whole process.
 
-By default the C library returns large blocks of memory to the system as soon as they are freed, and the next block
-costs a page fault for every 4 KB. The cycles of a repository free and allocate large blocks again and again.
+Two needs are opposed. A process that runs cycle after cycle of a large repository allocates and frees the same large
+blocks again and again; it is fastest if it keeps them. A crawl runs for days beside other programs; it should return
+what it does not use.
 """
 
 import ctypes
@@ -11,7 +12,9 @@ import pyarrow as pa
 
 _KEPT_BYTES = 512 * 2**20
 _GC_THRESHOLDS = (500_000, 20, 100)
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # options of glibc's mallopt
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8  # options of glibc's mallopt
+# Blocks from this size on are returned to the system as soon as they are freed.
+_LARGE_BYTES = 2**20
 
 
 def keep_freed_memory() -> None:
@@ -21,6 +24,26 @@ def keep_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_MMAP_MAX, 0)
         pa.set_memory_pool(pa.system_memory_pool())
+
+
+def return_large_blocks() -> None:
+    """Let this process return large blocks when they are freed, and all threads share one heap.
+
+    By default glibc gives each thread a heap of its own, and what one thread has freed is of no use to the others.
+    Does nothing if the C library is not glibc.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_ARENA_MAX, 1)
+        mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        pa.set_memory_pool(pa.system_memory_pool())
+
+
+def return_freed_memory() -> None:
+    """Return all freed memory to the system, also small blocks. Does nothing if the C library is not glibc."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def collect_seldom() -> None:

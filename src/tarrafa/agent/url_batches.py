@@ -17,7 +17,6 @@ import xxhash
 from tarrafa.agent.unsaved import FoundUrls, Unsaved
 from tarrafa.disk import map_disk_errors, remove_unfinished, replace_file
 from tarrafa.errors import DamagedError
-from tarrafa.numbers import as_column
 from tarrafa.verify import Batch, Collected, Extracted
 
 _COLLECTED = pa.schema(
@@ -109,7 +108,7 @@ def _extracted(found: Iterable[FoundUrls]) -> Iterator[list[pa.Array]]:
         while part := list(islice(urls, _PART_URLS)):
             rows = np.fromiter(facts, np.uint64, _FACTS_COUNT * len(part)).reshape(-1, _FACTS_COUNT)
             columns = np.minimum(rows, _COUNT_MAX).astype(np.uint16).T
-            yield [pa.array(part, pa.large_string()), *map(as_column, columns)]
+            yield [pa.array(part, pa.large_string()), *map(pa.array, columns)]
 
 
 def _packed(table: pa.Table) -> bytes:
@@ -120,7 +119,7 @@ def _packed(table: pa.Table) -> bytes:
 
 
 def _table(schema: pa.Schema, rows: Collected | Extracted) -> pa.Table:
-    columns = [as_column(column) for column in rows[1:]]
+    columns = [pa.array(column) for column in rows[1:]]
     return pa.Table.from_arrays([rows.urls, *columns], schema=schema)
 
 

@@ -18,7 +18,7 @@ from tarrafa.cli.common import configured, option, switch
 from tarrafa.cli.progress_view import ProgressView, summary
 from tarrafa.configuration import Configuration, require_contact, to_toml
 from tarrafa.errors import InputError
-from tarrafa.memory import collect_seldom
+from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.units import parse_duration
 from tarrafa.urls import host_name
@@ -161,6 +161,7 @@ def _crawl_held(
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
     folder.keep_configuration(to_toml(configuration))
     collect_seldom()
+    return_large_blocks()
 
     def report(progress: Progress) -> None:
         folder.write_status(progress.told())
