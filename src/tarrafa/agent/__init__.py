@@ -10,7 +10,8 @@ In: seeds, and a folder. Out: the folder, with archive, documents, links and rep
    memory as the workbench can use soon.
 4. The workbench names the next visit. `visits` requests robots.txt first if it is not known, ends what is disallowed,
    and instructs the `loop` to fetch the rest.
-5. `ingest` decodes and parses the page (`page_reader`), in micro-batches or, if it is expensive, in another process. In one step it ends the visit, appends the page to the archive, and adds its links to `unsaved`.
+5. `ingest` decodes and parses the page (`page_reader`), in micro-batches or, if it is expensive, in another process.
+   In one step it ends the visit, appends the page to the archive, and adds its links to `unsaved`.
 
 `brain` assembles what decides: host table, workbench, frontier, visits. It is pure: events and the time in,
 instructions out. So a test runs a whole crawl on virtual time, without sockets, files or threads.
