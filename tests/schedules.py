@@ -223,6 +223,7 @@ class Crawl(RuleBasedStateMachine):
 
     def begun(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         host, address = visit.host, visit.address
+        assert self.held[host].pop(0) == visit.url, "5: a URL was dropped, or moved"
         assert self.latest >= self.host_free_at.get(host, 0.0), "1: the delay of a host is broken"
         assert self.latest >= self.address_free_at.get(address, 0.0), "2: the delay of an address is broken"
         assert host not in self.in_flight, "3: two visits to a host at once"
@@ -235,7 +236,6 @@ class Crawl(RuleBasedStateMachine):
             assert self.latest >= self.restarted_at + max(3.0, full), "8: a delay is cut short by a restart"
         self.no_host_starves(visit, allowed)
         self.in_flight[host] = visit
-        assert self.held[host].pop(0) == visit.url, "5: a URL was dropped, or moved"
 
     def no_host_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         """No host is visited twice while another waits. A host that left, or must wait longer, begins a new wait."""
