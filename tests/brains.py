@@ -58,7 +58,7 @@ class BrainDriver:
         )
         policies = Policies(Scope(settings.rule, UrlBounds()), Fifo(), settings.limits, "tarrafa")
         brain = make_brain(self.hosts, self.workbench, policies, settings.buffer_limit)
-        self.frontier, self.visits, self.robots = brain.frontier, brain.visits, brain.robots
+        self.frontier, self.visits, self.discovery = brain.frontier, brain.visits, brain.discovery
         self.pages: list[str] = []  # URLs that were kept
 
     @property
@@ -144,6 +144,22 @@ class BrainDriver:
         for fetch in self.run():
             assert fetch.purpose is Purpose.ROBOTS
             self.answer(fetch, 404)
+
+
+class DriverClock:
+    """The time of a driver."""
+
+    def __init__(self, brain: BrainDriver) -> None:
+        self._brain = brain
+
+    def now(self) -> float:
+        return self._brain.at.wall
+
+    def monotonic(self) -> float:
+        return self._brain.now
+
+    async def sleep(self, seconds: float) -> None:
+        self._brain.now += seconds
 
 
 def make_page(url: str, status: int = 200, body: bytes = b"", headers: Headers = (), at: float = EPOCH) -> Page:
