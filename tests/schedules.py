@@ -1,4 +1,8 @@
-"""A crawl at random on a workbench, beside a naive account of it. Each guarantee of the workbench is one check."""
+"""A random crawl on a workbench, beside a naive account of it that checks every guarantee of the workbench at once.
+
+The message of an assertion that fails begins with the number of the guarantee. Guarantee 9, about clocks that stand
+still, jump or go back, has no assertion of its own: the clock does all of that, and the others must hold.
+"""
 
 import random
 from collections import Counter
@@ -52,9 +56,7 @@ def is_failing(answer: VisitResult) -> bool:
 
 
 class Crawl(RuleBasedStateMachine):
-    """Knows of the workbench what any caller knows; checks 4 and 10 also look at the hosts inside, all one by one."""
-
-    checks: frozenset[int] = frozenset()  # by the number of the guarantee
+    """Uses only what any caller sees of the workbench; guarantees 4 and 10 also look at each host inside."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +69,7 @@ class Crawl(RuleBasedStateMachine):
         self.suspensions: Counter[str] = Counter()
         self.away: set[str] = set()  # hosts that were handed over, and are held back until their time
         self.url_count = 0
-        # WorkbenchHost and since when it waits: who was visited meanwhile, while its address was due or at its address.
+        # By host and since when it waits: the hosts visited meanwhile, while its address was due or at its address.
         self.overtaken: dict[tuple[str, float | None], set[str]] = {}
         self.overtaken_at: dict[tuple[str, float | None], set[str]] = {}
 
@@ -95,7 +97,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(seed=SEED, good_share=st.sampled_from([0.0, 0.5, 0.9, 1.0]), is_still=st.booleans())
     def go_on_for_a_while(self, seed: int, good_share: float, is_still: bool) -> None:
-        """Like a crawl, in the order of events that chance gives; single rules alone seldom get as far as a visit."""
+        """Crawl, with events in random order. Single rules alone seldom get as far as a visit."""
         chance = random.Random(seed)
         steps = [self.visit_next, self.visit_next, self.ask_for_a_name]
         for _ in range(120):
@@ -121,7 +123,6 @@ class Crawl(RuleBasedStateMachine):
         self.now = self.latest + seconds
         self.latest = self.now
 
-    @precondition(lambda self: 9 in self.checks)
     @rule(seconds=st.sampled_from([0.5, 100.0]))
     def clock_goes_back(self, seconds: float) -> None:
         self.now -= seconds
@@ -136,10 +137,10 @@ class Crawl(RuleBasedStateMachine):
             return
         urls = [self.new_url(host) for _ in range(count)]
         back = self.bench.add(host, urls, self.now, HostHistory(self.suspensions[host]))
-        assert list(back) == urls[len(urls) - len(back) :]
+        assert list(back) == urls[len(urls) - len(back) :], "5: a URL was dropped"
         self.held[host] += urls[: len(urls) - len(back)]
         self.bench.update_traits(host, self.traits[host], self.now)
-        assert 5 not in self.checks or len(self.held[host]) <= 11
+        self.few_urls_wait(host)
 
     @rule(host=HOST)
     def add_first(self, host: str) -> None:
@@ -149,7 +150,11 @@ class Crawl(RuleBasedStateMachine):
         if self.bench.add_first(host, url, self.now):
             self.held[host].insert(0, url)
         self.bench.update_traits(host, self.traits[host], self.now)
-        assert 5 not in self.checks or len(self.held[host]) <= 11
+        self.few_urls_wait(host)
+
+    def few_urls_wait(self, host: str) -> None:
+        """Ten, and one that is tried again."""
+        assert len(self.held[host]) <= 11, "5: too many URLs of a host wait"
 
     def is_held_back(self, host: str) -> bool:
         if self.latest >= self.host_free_at.get(host, 0.0):
@@ -158,7 +163,7 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(which=st.sets(HOST))
     def evict_suspended(self, which: set[str]) -> None:
-        """Those that may go are held back; room is made only where hosts that are set aside stood in the way."""
+        """Hold back the hosts that were evicted. Suspended hosts are evicted only if there is no room."""
         had_room, before = self.bench.has_room(self.now), self.bench.counts(self.now)
         gone = self.bench.evict_suspended(self.now, which.__contains__)
         assert not gone or not had_room
@@ -198,15 +203,14 @@ class Crawl(RuleBasedStateMachine):
             self.visit_next()
 
     def visit_next(self) -> None:
-        allowed = self.allowed() if self.checks & {4, 10} else []
+        allowed = self.allowed()
         visit = self.bench.next(self.now)
-        if 10 in self.checks:
-            assert visit is not None or not allowed
+        assert visit is not None or not allowed, "10: a host may be visited, and is not"
         if visit is not None:
             self.begun(visit, allowed)
 
     def allowed(self) -> list[WorkbenchHost]:
-        """Found by looking at every host. Those whose address is too old are not visited but asked for again."""
+        """Return the hosts that may be visited, by a look at every host. An expired address is resolved again first."""
         return [
             host
             for host in self.bench._hosts.by_name.values()
@@ -219,25 +223,22 @@ class Crawl(RuleBasedStateMachine):
 
     def begun(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         host, address = visit.host, visit.address
-        if 1 in self.checks:
-            assert self.latest >= self.host_free_at.get(host, 0.0)
-        if 2 in self.checks:
-            assert self.latest >= self.address_free_at.get(address, 0.0)
-        if 3 in self.checks:
-            assert host not in self.in_flight
-            assert address not in {other.address for other in self.in_flight.values()}
-        if 7 in self.checks:
-            assert visit.tries < RETRY_POLICY.tries_limit
-        if 8 in self.checks and self.restarted_at is not None:
-            full = self.delays.host_seconds(self.traits[host], None)
-            assert self.latest >= self.restarted_at + max(3.0, full if host not in self.host_free_at else 0.0)
-        if 4 in self.checks:
-            self.nobody_starves(visit, allowed)
+        assert self.held[host].pop(0) == visit.url, "5: a URL was dropped, or moved"
+        assert self.latest >= self.host_free_at.get(host, 0.0), "1: the delay of a host is broken"
+        assert self.latest >= self.address_free_at.get(address, 0.0), "2: the delay of an address is broken"
+        assert host not in self.in_flight, "3: two visits to a host at once"
+        assert address not in {other.address for other in self.in_flight.values()}, (
+            "3: two visits to an address at once"
+        )
+        assert visit.tries < RETRY_POLICY.tries_limit, "7: a URL is tried without end"
+        if self.restarted_at is not None:
+            full = self.delays.host_seconds(self.traits[host], None) if host not in self.host_free_at else 0.0
+            assert self.latest >= self.restarted_at + max(3.0, full), "8: a delay is cut short by a restart"
+        self.no_host_starves(visit, allowed)
         self.in_flight[host] = visit
-        assert self.held[host].pop(0) == visit.url
 
-    def nobody_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
-        """Who waits in one place is the same wait; who left and came back, or was made to wait longer, begins anew."""
+    def no_host_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
+        """No host is visited twice while another waits. A host that left, or must wait longer, begins a new wait."""
         first: dict[str, WorkbenchHost] = {}
         for host in sorted(allowed, key=lambda host: host.turn_at or 0.0, reverse=True):
             first[host.address.name if host.address else ""] = host
@@ -246,7 +247,7 @@ class Crawl(RuleBasedStateMachine):
         same = [host for host in self.bench._hosts.by_name.values() if self.waits_at(host, visit.address)]
         beside = [self.overtaken_at.setdefault((host.name, host.turn_at), set()) for host in same]
         for seen in (*self.overtaken.values(), *beside):
-            assert visit.host not in seen
+            assert visit.host not in seen, "4: a ready host starves"
             seen.add(visit.host)
 
     def waits_at(self, host: WorkbenchHost, address: str) -> bool:
@@ -284,7 +285,7 @@ class Crawl(RuleBasedStateMachine):
         if visit is not None and ended.fate is not Fate.FINAL:
             self.held[host].insert(0, visit.url)
         if ended.urls:
-            assert list(ended.urls) == self.held[host]
+            assert list(ended.urls) == self.held[host], "5: a URL was dropped"
         if ended.urls or ended.event:
             self.held[host] = []
         if isinstance(ended.event, HostSuspended):
@@ -292,11 +293,11 @@ class Crawl(RuleBasedStateMachine):
             self.suspensions[host] += ended.event.reason is not HostFailure.CROWDED
         elif isinstance(ended.event, HostGivenUp):
             self.suspensions[host] = 0
-        assert 7 not in self.checks or self.suspensions[host] <= RETRY_POLICY.suspensions_limit
+        assert self.suspensions[host] <= RETRY_POLICY.suspensions_limit, "7: a host is suspended without end"
 
     @rule(host=HOST)
     def leave(self, host: str) -> None:
-        assert list(self.bench.remove(host, self.now)) == self.held[host]
+        assert list(self.bench.remove(host, self.now)) == self.held[host], "5: a URL was dropped"
         self.held[host] = []
         self.suspensions[host] = 0
 
@@ -312,16 +313,15 @@ class Crawl(RuleBasedStateMachine):
     def look_inside(self) -> None:
         counts = self.bench.counts(self.now)
         assert counts.in_flight == len(self.in_flight)
-        if 6 in self.checks:
-            self.bench.check()
-            assert sum(counts[1:]) < 2 * HOSTS_LIMIT
-            assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT
-        if 10 in self.checks:
-            waiting = [host for host in self.bench._hosts.by_name.values() if host.state is HostState.WAITING]
-            turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
-            assert not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
+        self.bench.check()
+        assert sum(counts[1:]) < 2 * HOSTS_LIMIT, "6: too many hosts in memory"
+        assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT, "6: too many active hosts in memory"
+        waiting = [host for host in self.bench._hosts.by_name.values() if host.state is HostState.WAITING]
+        turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
+        is_awake = not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
+        assert is_awake, "10: the caller is told to sleep past a host's turn"
 
     def teardown(self) -> None:
-        """Whatever was taken and did not end is handed back."""
+        """Every URL that was taken and has not ended is returned."""
         for host in HOSTS if hasattr(self, "bench") else []:
             self.leave(host)

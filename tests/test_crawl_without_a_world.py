@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tarrafa.agent import CrawlLimits, HostTable, Policies, make_brain
+from tarrafa.agent.frontier import BUFFER_LIMIT
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import VirtualClock
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
@@ -18,15 +19,18 @@ DELAY_SECONDS = 5.0
 AGENT = "Tarrafa/1 (+https://crawler.example)"
 
 
-def crawled(web: SyntheticWeb, blocks: int = 1, limits: CrawlLimits | None = None) -> tuple[SimulatedCrawl, Journal]:
+def crawled(
+    web: SyntheticWeb, blocks: int = 1, hosts_limit: int = 100_000, buffer_limit: int = BUFFER_LIMIT
+) -> tuple[SimulatedCrawl, Journal]:
     """Crawl a web to its end, as politely as a stranger."""
     journal = Journal(web.robots, DELAY_SECONDS)
     transport = MemoryTransport(web, VirtualClock(), user_agent=AGENT, journal=journal, wants_page_bodies=False)
     storage = MemoryHostStorage()
-    limits = limits or CrawlLimits(has_contact=True)
+    limits = CrawlLimits(has_contact=True)
     policies = Policies(Scope(lambda _: True, UrlBounds(depth=60)), Level(), limits, "tarrafa")
-    workbench = Workbench(Delays(ConstantDelay(DELAY_SECONDS), address_seconds=1.0), RetryPolicy())
-    brain = make_brain(HostTable(storage, storage), workbench, policies)
+    delays = Delays(ConstantDelay(DELAY_SECONDS), address_seconds=1.0)
+    workbench = Workbench(delays, RetryPolicy(), hosts_limit=hosts_limit)
+    brain = make_brain(HostTable(storage, storage), workbench, policies, buffer_limit)
     crawl = SimulatedCrawl(web, transport, brain, storage, MemoryRepository(blocks=blocks))
     crawl.run(web.front)
     workbench.check()
@@ -45,17 +49,18 @@ def _no_world(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "open", refuse)
 
 
-def page_urls(crawl: SimulatedCrawl, web: SyntheticWeb) -> set[str]:
-    """Return the pages that were fetched, without sitemaps, feeds and the like."""
-    kinds = {row.url: row.kind for row in Truth(web).rows()}
+def wrong_pages(crawl: SimulatedCrawl, web: SyntheticWeb) -> set[str]:
+    """Return the pages that the crawl missed, or should not have; without sitemaps, feeds and the like."""
     assert len(crawl.pages) == len(set(crawl.pages))
-    return {url for url in crawl.pages if kinds[url] == "page"}
+    rows = {row.url: row for row in Truth(web).rows()}
+    fetched = {url for url in crawl.pages if rows[url].kind == "page"}
+    return fetched ^ {url for url, row in rows.items() if row.collectable}
 
 
 def test_crawl_ends_with_exactly_the_pages_of_the_truth_and_offends_no_host() -> None:
     web = SyntheticWeb(Plan(hosts=40, pages=1_500, rng_seed=3))
     crawl, journal = crawled(web, blocks=4)
-    assert page_urls(crawl, web) == Truth(web).collectable()
+    assert wrong_pages(crawl, web) == set()
     report = journal.report()
     assert (report["too_early"], report["robots_violations"]) == (0, 0)
     assert crawl.seconds > DELAY_SECONDS * 1_500 / 40
@@ -66,5 +71,14 @@ def test_hundred_thousand_pages_of_two_thousand_hosts() -> None:
     crawl, journal = crawled(web)
     assert set(crawl.pages) >= Truth(web).collectable()
     assert crawl.totals["hosts"] >= 2_000
+    report = journal.report(entries=0)
+    assert (report["too_early"], report["robots_violations"]) == (0, 0)
+
+
+def test_twenty_thousand_hosts_are_visited_over_a_workbench_and_a_buffer_that_hold_few_of_them() -> None:
+    web = SyntheticWeb(Plan(hosts=20_000, pages=20_000, rng_seed=2))
+    crawl, journal = crawled(web, blocks=16, hosts_limit=2_000, buffer_limit=3_000)
+    assert wrong_pages(crawl, web) == set()
+    assert crawl.totals["hosts"] >= 20_000
     report = journal.report(entries=0)
     assert (report["too_early"], report["robots_violations"]) == (0, 0)

@@ -16,7 +16,7 @@ LINKS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, 2), st.inte
 HOSTS = st.lists(st.integers(0, 3), min_size=NODES, max_size=NODES)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(LINKS, HOSTS, st.sampled_from([1, 7, 1000]))
 def test_links_of_a_template_weigh_together_as_much_as_a_few(
     monkeypatch: pytest.MonkeyPatch, links: list[tuple[int, int, int]], hosts: list[int], chunk_rows: int

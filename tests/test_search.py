@@ -215,7 +215,7 @@ def test_page_is_found_by_its_anchors(tmp_path: Path) -> None:
     assert urls(Search.open(tmp_path), "net line") == ["a"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(alphabet='netfishropANÇã+-"*~: 3', max_size=40))
 def test_every_query_is_answered(nets: Search, text: str) -> None:
     found = nets.search(SearchRequest(text, expand=True))

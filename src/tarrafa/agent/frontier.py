@@ -296,7 +296,10 @@ class Frontier:
             self._entering[name] = None
 
     def wake_at(self, at: Instant) -> float | None:
-        """Return the monotonic time at which a suspension held here ends; None if there is none."""
+        """Return the monotonic time at which `tick` may let a host enter; None if only events can tell."""
+        # A visit that was refused after the last tick has made room, or a host was released since.
+        if self._entering and self._workbench.has_room(at.monotonic):
+            return at.monotonic
         return at.monotonic + self._suspended[0][0] - at.wall if self._suspended else None
 
     def hold_back(self, name: str, until: float) -> None:
