@@ -113,6 +113,14 @@ def test_a_bucket_that_reaches_its_bound_merges_all(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*-pairs*")) == []
 
 
+def test_a_text_is_kept_when_its_list_fills_the_array_of_another_bucket(tmp_path: Path) -> None:
+    play = Play(tmp_path, bucket_rows=100)
+    play.do("check_update", [1], [1], ["a"])
+    play.do("check_update", [2, 2**63], [1, 1], ["b", "high"])
+    play.drum.merge()
+    assert play.texts == ["a", "b", "high"]
+
+
 def test_a_full_array_moves_to_its_two_buckets_on_disk(tmp_path: Path) -> None:
     play = Play(tmp_path, bucket_rows=100)
     play.do("check_update", [1, 2], [1, 1], ["a", "b"])

@@ -193,12 +193,12 @@ def test_several_hosts_wait_for_one_robots_txt_which_is_fetched_once() -> None:
     assert fetched_urls(instructions) == []
 
 
-def test_robots_txt_that_is_another_hosts_own_counts_for_both_and_is_fetched_once() -> None:
+def test_robots_txt_fetched_for_another_host_is_fetched_once_more_for_its_own() -> None:
     brain = BrainDriver()
     redirected(brain, A, to=f"{B}/robots.txt")
     brain.schedule(f"{B}/")
     brain.answer(brain.next_fetch(), 404)
-    # The answer counts for A. B is not known to have asked for it, so it asks once more, and only once.
+    # That answer counts for A alone: B had not requested it.
     fetched = []
     for _ in range(10):
         if brain.visits.wake_at(brain.at) is None:

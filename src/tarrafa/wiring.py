@@ -42,6 +42,7 @@ from tarrafa.schedule import (
     Workbench,
     rule_of,
 )
+from tarrafa.verify import RepositoryBounds
 
 if TYPE_CHECKING:
     from tarrafa.serve import SearchServer
@@ -62,6 +63,7 @@ def agent(
     seeds: tuple[str, ...],
     limits: RunLimits,
     resolver: Resolver | None = None,
+    bounds: RepositoryBounds | None = None,
 ) -> Agent:
     """Return an agent for a crawl in its folder, new or continued. `seeds` are all that the crawl ever had."""
     clock = SystemClock()
@@ -72,7 +74,7 @@ def agent(
         crawl_limits(configuration, limits),
         product_token(configuration.crawl.user_agent),
     )
-    store = Store(folder)
+    store = Store(folder, bounds or RepositoryBounds())
     try:
         archive = open_archive(folder.archive, store.checkpoint.end, clock, _archive_settings(configuration))
         journal = FileHostJournal(folder.host_journal)

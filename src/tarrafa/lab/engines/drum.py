@@ -125,7 +125,9 @@ class DrumBuckets:
             texts.writelines(text + "\n" for text in self._texts.of(rows.numbers))
         self._spilled[bucket].append(len(rows.keys))
         self._arrays[bucket], self._waiting[bucket] = [], 0
-        oldest = min((int(each[0].numbers[0]) for each in self._arrays if each), default=self._given * self.array_rows)
+        # The last list is not yet in all of its arrays.
+        last = (self._given - 1) * self.array_rows
+        oldest = min((int(each[0].numbers[0]) for each in self._arrays if each), default=last)
         self._texts.forget_before(oldest // self.array_rows)
 
     def load(self, bucket: int) -> DrumOperations:
