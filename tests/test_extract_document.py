@@ -3,9 +3,12 @@
 import pickle
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarrafa.extract import Document, Extract, ExtractOptions, PageFormat, extract
 from tarrafa.extract.bounds import HEADINGS_LIMIT, TEXT_CHARS, TITLE_CHARS
+from tarrafa.extract.html import collapse_all
 from tarrafa.records import Page
 
 URL = "http://a.test/d/p.html"
@@ -209,3 +212,8 @@ def test_format_is_told_by_type_and_first_bytes(media_type: str, body: bytes, fo
 )
 def test_white_space_of_a_block_is_collapsed_wherever_it_comes_from(html: str, text: str) -> None:
     assert document(html).text == text
+
+
+@given(st.lists(st.text(st.sampled_from("ab  \t\n\xa0\u2003|"), max_size=8)))
+def test_texts_collapse_together_as_they_do_alone(texts: list[str]) -> None:
+    assert collapse_all(texts) == [" ".join(text.split()) for text in texts]

@@ -7,7 +7,7 @@ from tarrafa.extract.charset import as_text, as_utf8, encoding_of
 from tarrafa.extract.document import html_document, text_document
 from tarrafa.extract.formats import format_of
 from tarrafa.extract.hrefs import Href, header_hrefs, normalize_rel
-from tarrafa.extract.html import HtmlWalk, collapse
+from tarrafa.extract.html import HtmlWalk, collapse_all
 from tarrafa.extract.records import Document, Extract, ExtractOptions, ListedUrls, PageFormat, PageLinks
 from tarrafa.extract.sanitize import sanitize
 from tarrafa.extract.sitemaps import gunzip, listed_lines, listed_urls
@@ -102,7 +102,7 @@ def _links(hrefs: list[Href], base: BaseUrl) -> PageLinks:
     targets, texts, rels, kinds = zip(*found, strict=True)
     return PageLinks(
         targets=targets,
-        texts=tuple([collapse(text)[: bounds.ANCHOR_CHARS] for text in texts]),
+        texts=tuple([text[: bounds.ANCHOR_CHARS] for text in collapse_all(texts)]),
         rels=tuple([normalize_rel(rel) if rel else "" for rel in rels]),
         kinds=kinds,
     )

@@ -5,7 +5,7 @@ read when these begin, and elements beside the main text (menus, footers, forms)
 the tree. Hrefs are not resolved here: a base element may come after the links that depend on it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -20,6 +20,14 @@ def collapse(text: str) -> str:
     """Return the text with every run of white space as one space, and none around it."""
     # Most texts need no change, and to check that costs less than to split and join.
     return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())
+
+
+def collapse_all(texts: Sequence[str]) -> list[str]:
+    """Collapse many texts. If none of them needs a change, one check of all of them is enough."""
+    whole = "|".join(texts)
+    if whole.isprintable() and "  " not in whole:
+        return [text.strip() for text in texts]
+    return [collapse(text) for text in texts]
 
 
 class _Section(NamedTuple):
@@ -68,10 +76,10 @@ class TextBlocks:
         self.end()
         main: list[str] = []
         rest: list[str] = []
-        for text, anchor_chars in zip(map(collapse, self._main.texts), self._main.anchor_chars, strict=True):
+        for text, anchor_chars in zip(collapse_all(self._main.texts), self._main.anchor_chars, strict=True):
             if text:
                 (main if anchor_chars * 2 <= len(text) else rest).append(text)
-        rest += filter(None, map(collapse, self._beside.texts))
+        rest += filter(None, collapse_all(self._beside.texts))
         return "\n".join(main), "\n".join(rest)
 
 
@@ -104,7 +112,8 @@ class HtmlWalk:
 
     def _visit(self, top: LexborNode) -> None:
         handlers, text, breaks, block_tags, _ = self._tags
-        pieces, end_block = self.blocks.pieces, self.blocks.end
+        blocks = self.blocks
+        pieces, end_block = blocks.pieces, blocks.end
         for node in top.traverse(include_text=True, skip_empty=True):
             tag = node.tag_id
             if tag == text:
@@ -113,7 +122,8 @@ class HtmlWalk:
                     end_block()
                 pieces.append(node.text_content or "")
             elif tag in breaks:
-                end_block()
+                if pieces or blocks.anchor_chars:
+                    end_block()
             elif tag in handlers:
                 handlers[tag](self, node)
             elif pieces:
