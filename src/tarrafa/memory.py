@@ -14,7 +14,9 @@ _KEPT_BYTES = 512 * 2**20
 _GC_THRESHOLDS = (500_000, 20, 100)
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -3, -4, -8  # options of glibc's mallopt
 # Blocks from this size on are returned to the system as soon as they are freed.
-_LARGE_BYTES = 2**20
+_LARGE_BYTES = 4 * 2**20
+# The heap shrinks only by more than this: new memory is expensive, because the system clears it first.
+_SPARE_BYTES = 64 * 2**20
 
 
 def keep_freed_memory() -> None:
@@ -36,6 +38,7 @@ def return_large_blocks() -> None:
     if mallopt is not None:
         mallopt(_ARENA_MAX, 1)
         mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+        mallopt(_TRIM_THRESHOLD, _SPARE_BYTES)
         pa.set_memory_pool(pa.system_memory_pool())
 
 
