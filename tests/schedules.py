@@ -235,6 +235,7 @@ class Crawl(RuleBasedStateMachine):
             full = self.delays.host_seconds(self.traits[host], None) if host not in self.host_free_at else 0.0
             assert self.latest >= self.restarted_at + max(3.0, full), "8: a delay is cut short by a restart"
         self.no_host_starves(visit, allowed)
+        self.wait_is_over(host)
         self.in_flight[host] = visit
 
     def no_host_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
@@ -249,6 +250,11 @@ class Crawl(RuleBasedStateMachine):
         for seen in (*self.overtaken.values(), *beside):
             assert visit.host not in seen, "4: a ready host starves"
             seen.add(visit.host)
+
+    def wait_is_over(self, host: str) -> None:
+        """Forget the wait of a host that was visited or has left: without a delay the next one begins at once."""
+        self.overtaken = {wait: seen for wait, seen in self.overtaken.items() if wait[0] != host}
+        self.overtaken_at = {wait: seen for wait, seen in self.overtaken_at.items() if wait[0] != host}
 
     def waits_at(self, host: WorkbenchHost, address: str) -> bool:
         is_there = host.address is not None and host.address.name == address
@@ -300,6 +306,7 @@ class Crawl(RuleBasedStateMachine):
         assert list(self.bench.remove(host, self.now)) == self.held[host], "5: a URL was dropped"
         self.held[host] = []
         self.suspensions[host] = 0
+        self.wait_is_over(host)
 
     @rule(n=st.integers(0, 4))
     def feed_the_hungry(self, n: int) -> None:
