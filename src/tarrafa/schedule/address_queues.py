@@ -25,8 +25,8 @@ class AddressQueues:
         turn_at = host.turn_at
         if turn_at is None or turn_at < host.ready_at:
             turn_at = max(host.ready_at, now)
-            host.turn_at = turn_at
-        heappush(address.waiting, (turn_at, next(self._order), host))
+            host.turn_at, host.turn_order = turn_at, next(self._order)
+        heappush(address.waiting, (turn_at, host.turn_order, host))
         if not address.is_in_flight:
             self.call(address)
 

@@ -36,7 +36,19 @@ class HostState(IntEnum):
 class WorkbenchHost:
     __slots__ = (
         *("address", "download_seconds", "expires_at", "failures", "has_fresh_address", "is_leaving", "is_timed"),
-        *("name", "ready_at", "state", "suspensions", "traits", "tries", "turn_at", "urls", "visit", "visited_at"),
+        *(
+            "name",
+            "ready_at",
+            "state",
+            "suspensions",
+            "traits",
+            "tries",
+            "turn_at",
+            "turn_order",
+            "urls",
+            "visit",
+            "visited_at",
+        ),
     )
 
     def __init__(self, name: str) -> None:
@@ -53,6 +65,7 @@ class WorkbenchHost:
         self.download_seconds: float | None = None  # of the last answer
         self.ready_at = NEVER  # when every delay of the host has passed
         self.turn_at: float | None = None  # since when it could be visited; kept until it is
+        self.turn_order = 0  # its place among the hosts with the same turn_at
         self.failures = 0  # consecutive
         self.suspensions = 0  # consecutive
         self.visit: Visit | None = None  # the one in flight
@@ -86,6 +99,10 @@ class WorkbenchAddress:
         # A heap of the waiting hosts, by since when. Filled when a host has URLs, emptied by next and remove.
         self.waiting: list[Entry[WorkbenchHost]] = []
         self.entry: Entry[WorkbenchAddress] | None = None  # the calendar entry that counts
+
+    def __lt__(self, other: "WorkbenchAddress") -> bool:
+        """Order calendar entries of the same moment for the same host, which may have moved from one address."""
+        return self.name < other.name
 
     def remove(self, host: WorkbenchHost) -> None:
         """Remove a host out of turn. Rare, so a linear scan will do."""
