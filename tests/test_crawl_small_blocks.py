@@ -34,7 +34,7 @@ def crawled(web: ServedWeb, root: Path, pages: int | None = None) -> Progress:
             await agent.close()
 
     configuration = load(hasty(root.parent))
-    hold = folder.hold()
+    hold = folder.lock()
     try:
         return asyncio.run(run())
     finally:

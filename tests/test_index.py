@@ -45,7 +45,7 @@ class Kept:
         return join_segments(self._folder.documents, DOCUMENTS, self._checkpoint)
 
     def hold(self) -> None:
-        self._hold = self._folder.hold()
+        self._hold = self._folder.lock()
 
     def release(self) -> None:
         self._hold.release()

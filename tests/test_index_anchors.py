@@ -118,7 +118,7 @@ def test_follower_notices_new_ranks(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.commit()
-    hold = crawl.folder.hold()
+    hold = crawl.folder.lock()
 
     class Turns(Event):
         """Instead of waiting, compute ranks and end the crawl."""

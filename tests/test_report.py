@@ -109,7 +109,7 @@ def test_ranks_are_shown_when_they_are_there(whole: Path, told: dict[str, Any]) 
 
 def test_report_while_a_crawl_holds_the_folder(whole: Path) -> None:
     folder = CrawlFolder(whole)
-    hold = folder.hold()
+    hold = folder.lock()
     with Veuniq(folder.repository):
         found = make_report(folder, 7)
     hold.release()

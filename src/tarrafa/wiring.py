@@ -1,4 +1,4 @@
-"""From the configuration to the objects that do the work: only this file knows which implementation stands where."""
+"""Build the objects of a crawl from its configuration. Only this module chooses implementations."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def transport(configuration: Configuration, resolver: Resolver | None = None) -> CurlTransport:
-    """The real web, or with a resolver of your own the part of it that your names lead to."""
+    """Return the transport for the real web. A resolver of the caller's own replaces DNS."""
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
@@ -91,14 +91,14 @@ def agent(
 
 
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
-    """Whatever texts mean only to a room: what is wrong with them is told before anything is written."""
+    """Check the settings that only a room can parse, before anything is written."""
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     scope(configuration, seeds)
 
 
 def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
-    """Without a contact, hosts of the public web are outside of every scope."""
+    """Return the scope. Without a contact, hosts of the public web are out of scope."""
     section = configuration.crawl
     rule = read_text(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
     bounds = UrlBounds(section.url_chars, section.depth, section.repeated_segments)
@@ -185,7 +185,7 @@ def search_page(root: Path, host: str, port: int, language: str, rate: float) ->
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:
-    """A text whose meaning belongs to a room; so only here is it found that it is wrong."""
+    """Parse a setting with the parser of a room; an error names the setting and its origin."""
     key = KEYS[path]
     try:
         return read(configuration.value(key))

@@ -1,12 +1,10 @@
-"""The folder of a crawl: held by one process, with seeds, configuration and status."""
+"""The folder of a crawl: locked by one process, with seeds, configuration and status."""
 
 import contextlib
 import json
-import os
-from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import FolderLock, disk_bytes, is_locked, map_disk_errors
+from tarrafa.disk import FolderLock, disk_bytes, is_locked, map_disk_errors, replace_file
 from tarrafa.errors import InputError
 from tarrafa.layout import CrawlPaths
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
@@ -25,50 +23,40 @@ class CrawlFolder(CrawlPaths):
         return disk_bytes(self.root)
 
     def is_locked(self) -> bool:
-        """Whether a process works here."""
+        """Return True if a process is using the folder."""
         return is_locked(self.agent)
 
-    def hold(self) -> FolderLock:
-        """For this process alone, until it is released."""
+    def lock(self) -> FolderLock:
+        """Lock the folder for this process until the lock is released."""
         with map_disk_errors(self.root):
             self.agent.mkdir(parents=True, exist_ok=True)
             return FolderLock(self.agent)
 
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
-        """All seeds that the crawl ever had, these included."""
+        """Add seeds; return all that the crawl ever had."""
         with map_disk_errors(self.root):
             known = read_seeds(
                 str(self.seeds), self.seeds.read_text(errors="replace").splitlines() if self.seeds.exists() else ()
             )
             seeds = join_seeds([known, Seeds(urls)])
             if seeds.urls != known.urls:
-                self._replace(self.seeds, "".join(f"{url}\n" for url in seeds.urls))
+                replace_file(self.seeds, "".join(f"{url}\n" for url in seeds.urls).encode())
         return seeds
 
     def keep_configuration(self, text: str) -> None:
-        """What the crawl is made with, for when it goes on."""
+        """Store the configuration for the next run."""
         with map_disk_errors(self.root):
-            self._replace(self.configuration, text)
+            replace_file(self.configuration, text.encode())
 
     def write_status(self, status: dict[str, Any]) -> None:
         with map_disk_errors(self.root):
-            self._replace(self.status, json.dumps(status))
+            replace_file(self.status, json.dumps(status).encode(), sync=False)
 
     def read_status(self) -> dict[str, Any]:
         with map_disk_errors(self.root):
             text = self.status.read_text() if self.status.exists() else ""
-        # It is not synced, so a loss of power may leave nothing of it.
+        # The file is not synced, so a power failure may leave it empty.
         with contextlib.suppress(ValueError):
             found: dict[str, Any] = json.loads(text)
             return found
         return {}
-
-    def _replace(self, path: Path, text: str) -> None:
-        """Whoever reads meanwhile sees the old text or the new one."""
-        temporary = path.with_name(f"{path.name}.new")
-        with temporary.open("w") as file:
-            file.write(text)
-            if path != self.status:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)

@@ -1,7 +1,7 @@
 """What became of a URL: one word for people, one number for the repository.
 
-The number is the status where the host answered. What was refused or failed has a number above all statuses, so that
-the reason is stored with the URL; these numbers are on disk and never change.
+If the host answered, the number is the HTTP status. Refusals and failures have numbers above all statuses, so that the
+reason is stored with the URL. These numbers are on disk and never change.
 """
 
 from enum import StrEnum
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tarrafa.records import Failure, FailureKind, Page
 
-NO_FILE = 2**32 - 1  # where there is no page in the archive
+NO_FILE = 2**32 - 1  # the archive has no page
 
 _DISALLOWED = 1_000
 _FAILURES = {
@@ -33,8 +33,8 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     UNCHANGED = "unchanged"
     REDIRECTED = "redirected"
-    REFUSED = "refused"  # by robots.txt: nobody was visited
-    FAILED = "failed"  # no answer, or one that says so
+    REFUSED = "refused"  # by robots.txt, without a visit
+    FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
 
 
@@ -52,12 +52,12 @@ def outcome_of(status: int) -> Outcome:
 
 
 def status_of(outcome: Page | Failure | None) -> int:
-    """The number that the repository keeps; None is what robots.txt disallows."""
+    """Return the number for the repository. None stands for a URL that robots.txt disallows."""
     if outcome is None:
         return _DISALLOWED
     return outcome.status if isinstance(outcome, Page) else _FAILURES[outcome.kind]
 
 
 def reason_of(status: int) -> str:
-    """Why there is no page; empty where there is one."""
+    """Return why there is no page; empty if there is one."""
     return _REASONS.get(status, "")

@@ -1,4 +1,4 @@
-"""How a crawl stands: what is shown while it runs, written to its folder, and told at its end."""
+"""The progress of a crawl: shown while it runs, written to its folder, and reported at its end."""
 
 import os
 import resource
@@ -10,30 +10,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_RATE_SECONDS = 10.0  # over which rates are taken
+_RATE_SECONDS = 10.0  # window of the rates
 
 
 class Ending(StrEnum):
-    """Why a crawl is over."""
+    """Why a crawl has ended."""
 
     RUNNING = "running"
-    DONE = "done"  # nothing is left that could be visited now
+    DONE = "done"  # no URL can be fetched now
     PAGES = "page limit"
     TIME = "time limit"
-    STOPPED = "stopped"  # somebody asked for it
-    KILLED = "killed"  # it did not end by itself; told by whoever looks later
+    STOPPED = "stopped"  # by a signal
+    KILLED = "killed"  # found by a later command: the process is gone and has not reported its end
 
 
 class Progress(NamedTuple):
     ending: Ending = Ending.RUNNING
     pages: int = 0
-    run_pages: int = 0  # of these in this run
+    run_pages: int = 0  # fetched in this run
     bytes: int = 0  # of bodies, as received
-    hosts: int = 0  # that were met
+    hosts: int = 0  # met so far
     known: int = 0  # URLs, as of the last cycle of the repository
-    fresh: int = 0  # of these not visited yet
+    fresh: int = 0  # known and not visited yet
     seconds: float = 0.0  # of this run
-    pages_per_second: float = 0.0  # lately
+    pages_per_second: float = 0.0  # over the last seconds
     bytes_per_second: float = 0.0
     in_flight: int = 0
     ready: int = 0  # addresses that could be visited now
@@ -43,7 +43,7 @@ class Progress(NamedTuple):
     memory_bytes: int = 0
     disk_bytes: int = 0
     cpu_seconds: float = 0.0  # of this run
-    left_seconds: float | None = None  # at this rate, where there is a limit of pages
+    left_seconds: float | None = None  # until the page limit, at this rate
     outcomes: Mapping[str, int] = {}
     refusals: Mapping[str, int] = {}
     failures: Mapping[str, int] = {}
@@ -54,13 +54,14 @@ class Progress(NamedTuple):
 
 
 class Rates:
-    """Pages and bytes per second, over the last moments."""
+    """Pages and bytes per second, over the last seconds."""
 
     def __init__(self) -> None:
-        # When, pages, bytes. Filled by note, emptied of what is too old.
+        # Time, pages, bytes. Filled by note, which also drops old samples.
         self._samples: deque[tuple[float, int, int]] = deque()
 
     def note(self, now: float, pages: int, size_bytes: int) -> tuple[float, float]:
+        """Add a sample; return pages and bytes per second."""
         self._samples.append((now, pages, size_bytes))
         while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_SECONDS:
             self._samples.popleft()
@@ -72,7 +73,7 @@ class Rates:
 
 
 def memory_bytes() -> int:
-    """Of this process, now; where the system does not tell, the most it ever had."""
+    """Return the memory of this process; its peak, on systems without /proc."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
     except OSError:
@@ -81,6 +82,6 @@ def memory_bytes() -> int:
 
 
 def cpu_seconds() -> float:
-    """Of this process and its children that have ended."""
+    """Return the CPU time of this process and of its ended children."""
     own, children = os.times()[:2], os.times()[2:4]
     return sum(own) + sum(children)

@@ -142,7 +142,7 @@ def crawl(
         raise InputError("there are no seeds; give some, for example: tarrafa crawl example.org --dir DIR")
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
     wiring.check(configuration, given.urls)
-    hold = folder.hold()
+    hold = folder.lock()
     try:
         return _crawl_held(configuration, folder, given, limits, ProgressView(is_quiet), on_started)
     finally:
