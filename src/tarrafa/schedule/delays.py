@@ -78,5 +78,5 @@ class Delays(NamedTuple):
 
 
 def bounded_wait_seconds(asked_seconds: float) -> float:
-    """What a host asks for, such as Retry-After, within reason; nonsense is no wait."""
+    """Return the wait that a host asks for, such as by Retry-After, within bounds."""
     return min(max(0.0, asked_seconds), WAIT_MAX_SECONDS)
