@@ -36,7 +36,7 @@ from tarrafa.schedule import (
 from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
-BUFFER_LIMIT = 300_000  # URLs, of all hosts
+BUFFER_LIMIT = 100_000  # URLs, of all hosts
 _REFILL_COUNT = 1_000  # hosts refilled in one tick
 _PAGE_LIMIT = "pages"  # reason for giving a host up: it has reached its page limit
 # Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.

@@ -29,7 +29,7 @@ from tarrafa.verify import Repository, RepositoryBounds, RepositoryCounts, Sched
 _DEFAULT_BOUNDS = RepositoryBounds()
 _JOIN_EVERY = 8  # checkpoints
 # URLs read from one block at a time, roughly; and from one of its hosts.
-_SUPPLY_URLS = 200_000
+_SUPPLY_URLS = 100_000
 _SUPPLY_HOST_MIN, _SUPPLY_HOST_MAX = 2, 1_000
 
 
