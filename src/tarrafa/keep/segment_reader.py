@@ -24,8 +24,8 @@ from tarrafa.errors import DamagedError, WorkError
 
 # Limits of a row group in a joined segment, and of the rows that are read at a time.
 GROUP_ROWS = 100_000
-GROUP_BYTES = 1 << 26
-_BATCH_ROWS = 10_000
+GROUP_BYTES = 1 << 24
+_BATCH_ROWS = 2_000
 _LISTING_TRIES = 5
 _NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
 _VERSION_KEY = b"tarrafa"
