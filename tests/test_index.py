@@ -2,18 +2,18 @@
 
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from crawls import ServedWeb, arguments, crawled, run, served
 from indexes import index_folder, row, urls
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
-from tarrafa.collection.indexer import Indexer
+from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, DocumentWriter, join_segments
 from tarrafa.search import Search, SearchRequest
@@ -63,7 +63,7 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 
 def index(kept: Kept, is_new: bool = False) -> int:
     with Indexer(kept.root, is_new) as indexer:
-        return indexer.update(lambda done, total: None, Event()).rows
+        return indexer.update(lambda done, total: None, StopFlag()).rows
 
 
 def test_only_new_rows_are_indexed(kept: Kept) -> None:
@@ -109,21 +109,21 @@ def test_index_of_another_crawl_is_refused(kept: Kept, tmp_path: Path) -> None:
 
 def test_second_process_is_refused(kept: Kept) -> None:
     with Indexer(kept.root) as first, Indexer(kept.root) as second:
-        first.update(lambda done, total: None, Event())
+        first.update(lambda done, total: None, StopFlag())
         with pytest.raises(LockedError):
-            second.update(lambda done, total: None, Event())
+            second.update(lambda done, total: None, StopFlag())
 
 
 def test_follower_indexes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
     kept.hold()
     kept.save(row("a", "net"))
 
-    class Turns(Event):
+    class Turns(StopFlag):
         """Instead of waiting, let the crawl go on, then end."""
 
         turns = 0
 
-        def wait(self, timeout: float | None = None) -> bool:
+        def wait(self, seconds: float) -> bool:
             self.turns += 1
             kept.save(row(f"{self.turns}", "net"))
             if self.turns == 3:
@@ -139,7 +139,7 @@ def test_follower_indexes_what_a_crawl_saves_until_it_ends(kept: Kept) -> None:
 def test_follower_ends_on_request(kept: Kept) -> None:
     kept.save(row("1", "net"))
     kept.hold()
-    stop = Event()
+    stop = StopFlag()
     stop.set()
     with Indexer(kept.root) as indexer:
         done = indexer.follow(lambda done, total: None, stop)
@@ -237,3 +237,15 @@ def test_search_before_index_says_what_to_do(web: ServedWeb, tmp_path: Path) -> 
     done = run("search", "net", "--dir", str(tmp_path / "crawl"))
     assert done.returncode == 2
     assert "tarrafa index" in done.stderr
+
+
+def test_flag_can_be_set_by_a_signal_handler_while_it_is_waited_for() -> None:
+    flag = StopFlag()
+    before = signal.signal(signal.SIGALRM, lambda *_: flag.set())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert flag.wait(600.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert flag.is_set()
+    assert not StopFlag().wait(0.0)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from archive_pages import quick_folder
 from indexes import index_folder
 from ranked import Crawl, link
-from tarrafa.collection.indexer import Indexer
+from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.errors import DamagedError
 from tarrafa.search import Search, SearchRequest
 from tarrafa.search.index_writer import I64, U64, UNKNOWN_SUM, AnchorSums, anchor_sum
@@ -34,7 +33,7 @@ def crawl() -> Iterator[Crawl]:
 
 def index(crawl: Crawl, is_new: bool = False) -> int:
     with Indexer(crawl.root, is_new) as indexer:
-        return indexer.update(lambda done, total: None, Event()).rows
+        return indexer.update(lambda done, total: None, StopFlag()).rows
 
 
 def named(crawl: Crawl, name: str) -> list[str]:
@@ -120,10 +119,10 @@ def test_follower_notices_new_ranks(crawl: Crawl) -> None:
     crawl.commit()
     hold = crawl.folder.lock()
 
-    class Turns(Event):
+    class Turns(StopFlag):
         """Instead of waiting, compute ranks and end the crawl."""
 
-        def wait(self, timeout: float | None = None) -> bool:
+        def wait(self, seconds: float) -> bool:
             crawl.ranks()
             hold.release()
             return False

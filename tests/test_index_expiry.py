@@ -3,7 +3,6 @@
 import asyncio
 import re
 from pathlib import Path
-from threading import Event
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from indexes import BEGAN, row
 from ranked import Crawl
 from tarrafa.clock import VirtualClock
-from tarrafa.collection.indexer import Indexer
+from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.keep import DocumentRow
 from tarrafa.search import Search, SearchRequest
 from tarrafa.search.expiry import expired_pattern, expiry_facts, is_expired
@@ -29,7 +28,7 @@ def crawl(tmp_path: Path) -> Crawl:
 def found(crawl: Crawl, clock: VirtualClock) -> list[str]:
     """Index what is new at that time; return what is found then."""
     with Indexer(crawl.root, clock=clock) as indexer:
-        indexer.update(lambda done, total: None, Event())
+        indexer.update(lambda done, total: None, StopFlag())
     return shown(crawl, clock)
 
 

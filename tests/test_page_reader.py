@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +80,28 @@ def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -
     (found,) = asyncio.run(read(pool, [page("<a href=/1>one</a>" + "<p>x" * (LARGE_BYTES // 4))]))
     pool.close()
     assert found.format is PageFormat.OTHER
+
+
+AGENT = """
+import asyncio, time
+from tarrafa.agent.page_reader import ExtractPool
+from tarrafa.extract import ExtractOptions
+from tarrafa.records import Page
+
+if __name__ == "__main__":
+    page = Page("http://a.example/", 200, (), b"<p>word", at=5.0)
+    pool = ExtractPool(ExtractOptions())
+    asyncio.run(pool.extract(page, page.body))
+    print("read", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_process_ends_with_an_agent_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    with subprocess.Popen([sys.executable, str(tmp_path / "agent.py")], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "read\n"
+        process.kill()
+        # The other process has the same standard output.
+        assert process.communicate(timeout=600.0)[0] == ""

@@ -5,6 +5,7 @@ Ordinary pages are parsed on the event loop, in micro-batches. Pages that are ex
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,9 +53,23 @@ def _start() -> "ProcessPoolExecutor":
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), initializer=_end_with_parent)
     process.submit(bool)
     return process
+
+
+def _end_with_parent() -> None:
+    """Run in the other process: end it when the agent is killed, which its queue of tasks would not tell it."""
+    from multiprocessing import parent_process
+    from threading import Thread
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait, name="parent", daemon=True).start()
 
 
 class ExtractPool:

@@ -1,10 +1,13 @@
 """Companion processes of `tarrafa crawl --serve`: one that indexes the crawl as it goes, and the search page.
 
-Each has its own session, so that Ctrl-C reaches the crawl only. If the crawl is killed, the system ends them.
+Each has its own session, so that Ctrl-C reaches the crawl only. If the crawl is killed, the system ends them. They ask
+for that themselves: code of ours between fork and exec could wait for ever for a lock that another thread held at the
+fork.
 """
 
 import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -14,14 +17,14 @@ from typing import Self
 import typer
 
 from tarrafa.agent import CrawlFolder
+from tarrafa.cli.app import main
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.serve import listen
 
 _STANDARD_ERROR = 2
 _PR_SET_PDEATHSIG = 1  # Linux: the signal to get when the parent ends
 _EXIT_SECONDS = 10.0
-# Loaded here: between fork and exec another thread may hold the lock of the loader.
-_prctl = ctypes.CDLL(None).prctl
+_CODE = "from tarrafa.cli.companions import run_companion; run_companion()"
 
 
 class Companions:
@@ -66,18 +69,18 @@ class Companions:
 
 
 def _start(output: int, *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tarrafa", *words]
+    command = [sys.executable, "-c", _CODE, str(os.getpid()), *words]
     return subprocess.Popen(  # noqa: S603 - our own command
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        start_new_session=True,
-        preexec_fn=_exit_with_parent,
+        command, stdin=subprocess.DEVNULL, stdout=output, start_new_session=True
     )
 
 
-def _exit_with_parent() -> None:
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def run_companion() -> None:
+    """Be a companion process that ends with its parent. Arguments: the process id of the parent, and a command."""
+    parent = int(sys.argv.pop(1))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() == parent:  # else it has ended already
+        main()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import urllib.request
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from tarrafa.cli.crawl import crawl
 from tarrafa.cli.progress_view import summary
 from tarrafa.cli.search import show
 from tarrafa.cli.web import synthetic_web
-from tarrafa.collection.indexer import Indexer
+from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.configuration import Configuration
 from tarrafa.keep import DOCUMENTS, read_batches
@@ -76,7 +76,7 @@ def _search(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
     """Rank and index the crawl, and search two words of a title: any of them, both, and as a phrase."""
     ranks = update_ranks(folder, lambda *_: None)
     with Indexer(folder.root) as indexer:
-        indexer.update(lambda *_: None, Event())
+        indexer.update(lambda *_: None, StopFlag())
     search = Search.open(folder.root, ranks)
     first, second = _words_of_a_title(folder)
     found = []

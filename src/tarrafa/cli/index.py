@@ -4,14 +4,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
 from rich.progress import Progress
 
 from tarrafa.cli.common import console, open_crawl, show_json, switch
-from tarrafa.collection.indexer import Indexer, IndexRun
+from tarrafa.collection.indexer import Indexer, IndexRun, StopFlag
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search
 from tarrafa.units import rough_duration
@@ -49,7 +48,7 @@ def command(
         )
 
 
-def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet: bool) -> IndexRun:
+def _index(root: Path, rebuild: bool, is_following: bool, stop: StopFlag, is_quiet: bool) -> IndexRun:
     with (
         Progress(console=console(), transient=True, disable=is_quiet or not console().is_terminal) as progress,
         Indexer(root, is_new=rebuild) as indexer,
@@ -63,9 +62,9 @@ def _index(root: Path, rebuild: bool, is_following: bool, stop: Event, is_quiet:
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[Event]:
+def _stopped_by_signals() -> Iterator[StopFlag]:
     """Set the event on the first Ctrl-C, so that the current batch is finished; the second one ends the process."""
-    stop = Event()
+    stop = StopFlag()
 
     def first(number: int, _: object) -> None:
         stop.set()

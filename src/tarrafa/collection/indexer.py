@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Event
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -32,11 +31,32 @@ COMMIT_ROWS = 150_000
 COMMIT_SECONDS = 10.0  # between the first commits of a long run, so that its first pages are found early
 _COMMIT_MAX_SECONDS = 120.0  # later, since each commit adds an index segment that must be merged
 POLL_SECONDS = 2.0  # between two looks for new rows of a running crawl
+_LOOK_SECONDS = 0.1  # between two looks at a flag
 BATCH_ROWS = 5_000
 _CLOCK = SystemClock()
 
 # Called regularly with the number of indexed rows, and of all rows.
 IndexProgress = Callable[[int, int], None]
+
+
+class StopFlag:
+    """Tells a run to end early. Unlike `threading.Event` it takes no lock, so a signal handler may set it."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it was set within that time."""
+        until = time.monotonic() + seconds
+        while not self._is_set and time.monotonic() < until:
+            time.sleep(_LOOK_SECONDS)
+        return self._is_set
 
 
 class IndexRun(NamedTuple):
@@ -66,7 +86,7 @@ class Indexer:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def update(self, report: IndexProgress, stop: Event) -> IndexRun:
+    def update(self, report: IndexProgress, stop: StopFlag) -> IndexRun:
         """Index everything that the crawl has committed, or until `stop` is set."""
         began, rows_count = time.monotonic(), 0
         self._reload_ranks()
@@ -74,7 +94,7 @@ class Indexer:
             rows_count += self._update_agent(agent, self._writer(agent), report, stop)
         return IndexRun(rows_count, time.monotonic() - began)
 
-    def follow(self, report: IndexProgress, stop: Event) -> IndexRun:
+    def follow(self, report: IndexProgress, stop: StopFlag) -> IndexRun:
         """Index a running crawl until it has ended and everything is indexed, or until `stop` is set."""
         rows_count, seconds = 0, 0.0
         while True:
@@ -98,7 +118,7 @@ class Indexer:
             self._writers[agent] = writer
         return self._writers[agent]
 
-    def _update_agent(self, agent: CrawlPaths, writer: IndexWriter, report: IndexProgress, stop: Event) -> int:
+    def _update_agent(self, agent: CrawlPaths, writer: IndexWriter, report: IndexProgress, stop: StopFlag) -> int:
         start, checkpoint = writer.rows_count, checkpoint_of(agent.hosts).number
         total = count_rows(agent.documents, DOCUMENTS, checkpoint)
         if start > total:
@@ -116,7 +136,7 @@ class Indexer:
         return writer.rows_count - start
 
     def _update_anchors(
-        self, agent: CrawlPaths, checkpoint: int, writer: IndexWriter, commits: "_CommitSchedule", stop: Event
+        self, agent: CrawlPaths, checkpoint: int, writer: IndexWriter, commits: "_CommitSchedule", stop: StopFlag
     ) -> None:
         """Give the rows taken so far the anchor texts of new ranks; later rows get them as well."""
         writer.anchors = None if self._ranks is None else self._ranks.anchors

@@ -117,6 +117,7 @@ class SearchWorkers:
         # Those of them that run no call: filled by _release, emptied by _take, _remove and close.
         self._idle: list[_Worker] = []
         self._workers: list[_Worker] = []  # the current one of each supervisor; set by start and _restart
+        self._supervisors: list[threading.Thread] = []  # set by start
         self._backoff = RestartBackoff()
         self._is_closed = False
         self._closing = threading.Event()  # set by close; wakes supervisors that back off
@@ -125,7 +126,9 @@ class SearchWorkers:
         """Start the workers; calls run in this process until the first one is ready."""
         self._workers = [_Worker(self._root) for _ in range(self._count)]
         for number in range(self._count):
-            threading.Thread(target=self._supervise, args=(number,), name="worker supervisor", daemon=True).start()
+            thread = threading.Thread(target=self._supervise, args=(number,), name="worker supervisor", daemon=True)
+            thread.start()
+            self._supervisors.append(thread)
 
     def close(self) -> None:
         with self._changed:
@@ -138,6 +141,8 @@ class SearchWorkers:
             self._changed.notify_all()
         for worker in self._workers:
             worker.stop()
+        for thread in self._supervisors:
+            thread.join()
 
     @property
     def ready_count(self) -> int:
