@@ -12,8 +12,7 @@ from servers import Server, Visit
 from tarrafa.agent import CrawlFolder
 from tarrafa.verify import Veuniq
 
-# On a busy machine checkpoints may fall behind, and all 3,000 pages wait in memory.
-CRAWL_BYTES = 400_000_000
+CRAWL_BYTES = 260_000_000
 LISTED_COUNT = 50_000
 LISTED_BYTES = 60_000_000
 

@@ -72,11 +72,11 @@ def test_expected_counts_are_those_of_a_set_of_all_urls_offered() -> None:
     assert stream.regions_count > 3
 
 
-def test_what_is_collected_was_offered_before_and_never_collected_before() -> None:
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_what_is_collected_was_offered_before_and_never_collected_before(seed: int) -> None:
     known: set[str] = set()
     collected: set[str] = set()
-    # With other seeds a region that has just been split runs short, and collects URLs that were not offered yet.
-    for batch in batches(40, seed=4):
+    for batch in batches(40, seed=seed):
         now = set(batch.collected.urls)
         assert len(now) == len(batch.collected.urls) == 500
         assert not now & collected

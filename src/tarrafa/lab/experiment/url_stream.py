@@ -83,6 +83,10 @@ class HostRegion:
         ids, hashes, weights = self.ids[inside], self.hashes[inside], self.weights[inside]
         return HostRegion(first, 0, ids, hashes, weights, self.known[inside], self.collected[inside])
 
+    def left_count(self) -> int:
+        """Return how many pages are known and not collected."""
+        return int((self.known - self.collected).sum(dtype=np.int64))
+
     def halves(self) -> list["HostRegion"]:
         """Split between two hosts, so that both sides know about as many URLs. A single host cannot be split."""
         order = np.argsort(self.hashes)
@@ -151,7 +155,7 @@ class UrlStream:
         # Raw draws of a named generator, and integer arithmetic from there on: numpy guarantees only these to be
         # stable.
         self._draw = np.random.PCG64([self._seed, self.next_number])
-        place = int(np.argmax([region.waiting for region in self._regions]))
+        place = self._choose()
         chosen = self._regions[place]
         new = self._new_hosts()
         collected = self._collect(chosen)
@@ -163,6 +167,12 @@ class UrlStream:
         self._settle(place)
         ids, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
         return collected, PageNumbers(ids, numbers)
+
+    def _choose(self) -> int:
+        """Return the place of the region with most waiting, if possible among those with enough pages to collect."""
+        waiting = np.array([region.waiting for region in self._regions])
+        has_enough = np.array([region.left_count() >= self.shape.collected_count for region in self._regions])
+        return int(np.argmax(np.where(has_enough, waiting, -1) if has_enough.any() else waiting))
 
     def _share_now(self, staying: int) -> float:
         """Return the share of fresh URLs among those that stay in the chosen region.
@@ -216,7 +226,7 @@ class UrlStream:
     def _collect(self, region: HostRegion) -> PageNumbers:
         """Take the next pages of the region's hosts, as evenly as possible; at first there are only seeds."""
         wanted = self.shape.collected_count
-        missing = wanted - int((region.known - region.collected).sum(dtype=np.int64))
+        missing = wanted - region.left_count()
         if missing > 0:
             each, rest = divmod(missing, len(region.ids))
             region.known += np.uint32(each)
