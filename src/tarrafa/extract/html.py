@@ -15,6 +15,11 @@ from tarrafa.extract import bounds
 from tarrafa.extract.hrefs import Href, leads_to_page, normalize_rel, refresh_href, srcset_hrefs
 from tarrafa.extract.records import ExtractOptions, LinkKind
 
+# White space apart from the space itself, as `str.split` knows it.
+_OTHER_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
 
 def collapse(text: str) -> str:
     """Return the text with every run of white space as one space, and none around it."""
@@ -25,9 +30,9 @@ def collapse(text: str) -> str:
 def collapse_all(texts: Sequence[str]) -> list[str]:
     """Collapse many texts. If none of them needs a change, one check of all of them is enough."""
     whole = "|".join(texts)
-    if whole.isprintable() and "  " not in whole:
-        return [text.strip() for text in texts]
-    return [collapse(text) for text in texts]
+    if "  " in whole or any(map(whole.__contains__, _OTHER_SPACES)):
+        return [collapse(text) for text in texts]
+    return [text.strip() for text in texts]
 
 
 class _Section(NamedTuple):
