@@ -18,7 +18,6 @@ from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals, Unsaved
 from tarrafa.clock import Clock
 from tarrafa.keep import Archive, StoredPage
-from tarrafa.memory import return_freed_memory
 from tarrafa.verify import RepositoryCounts, Scheduled
 
 T = TypeVar("T")
@@ -179,7 +178,6 @@ class Checkpoints:
     async def _verify(self) -> list[Scheduled]:
         unverified, self._unverified = self._unverified, []
         scheduled = await self._in_thread(self._store.verify)
-        await self._in_thread(return_freed_memory)
         self._finished += unverified
         return scheduled
 

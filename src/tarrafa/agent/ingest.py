@@ -24,7 +24,7 @@ from tarrafa.schedule import BUSY_STATUSES, Visit
 
 # Names of the annotations in the archive.
 _DEPTH, _USAGE = "depth", "robots-usage"
-# A micro-batch takes 10 to 20 milliseconds. Smaller ones cost more CPU: each turn of the event loop then does less.
+# The limits of a micro-batch. Smaller ones cost more CPU: each turn of the event loop then does less.
 _BATCH_COUNT, _BATCH_BYTES = 24, 480_000
 _LINK_BYTES = 300  # estimated memory for one link
 

@@ -1,4 +1,4 @@
-"""Micro-batches: run each stage over the whole batch before the next, which keeps code and data in cache.
+"""Micro-batches: process pages that arrived together in one step, which keeps code and data in cache.
 
 Items that arrive in one turn of the event loop form a batch. A batch is small, so that other callbacks wait only
 briefly.

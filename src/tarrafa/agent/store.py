@@ -24,6 +24,7 @@ from tarrafa.keep import (
     join_segments,
     read_whole_pages,
 )
+from tarrafa.memory import return_freed_memory
 from tarrafa.verify import Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
 
 _DEFAULT_BOUNDS = RepositoryBounds()
@@ -85,6 +86,7 @@ class Store:
         if number % _JOIN_EVERY == 0:
             join_segments(self._folder.documents, DOCUMENTS, number)
             join_segments(self._folder.links, LINKS, number)
+            return_freed_memory()
 
     def pages_after_checkpoint(self, end: Place) -> Iterator[StoredPage]:
         """Yield the pages of the archive between the last checkpoint and `end`."""
@@ -97,6 +99,7 @@ class Store:
         number = self.checkpoint.number
         self._repository.cycle(self._batches.read(self._repository.last_batch, number))
         self._batches.remove(number)
+        return_freed_memory()
         self.pending_count = 0
         self.counts = self._repository.counts()
         return self.scheduled(self._repository.blocks_verified())
