@@ -192,7 +192,7 @@ class Crawl(RuleBasedStateMachine):
         self.told(host, self.bench.resolved(host, addresses, self.now, self.latest + lasts_seconds))
 
     @precondition(lambda self: self.unanswered)
-    @rule(kind=st.sampled_from([FailureKind.NAME, FailureKind.NAME, FailureKind.PRIVATE]))
+    @rule(kind=st.sampled_from([FailureKind.NAME, FailureKind.NAME_SERVER, FailureKind.PRIVATE]))
     def name_has_no_address(self, kind: FailureKind) -> None:
         host = self.unanswered.pop(0)
         self.told(host, self.bench.resolve_failed(host, self.now, kind))

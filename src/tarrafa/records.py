@@ -69,6 +69,7 @@ class Page(NamedTuple):
 
 class FailureKind(StrEnum):
     NAME = "name"  # the name has no address
+    NAME_SERVER = "name server"  # no name server answered, so it is unknown whether the name has an address
     PRIVATE = "private"  # the name has only private addresses, which are not allowed
     REFUSED = "refused"  # the port is closed
     UNREACHABLE = "unreachable"  # no route to the address

@@ -24,6 +24,7 @@ _FAILURES = {
     FailureKind.ANSWER: 1_108,
     FailureKind.URL: 1_109,
     FailureKind.OTHER: 1_110,
+    FailureKind.NAME_SERVER: 1_111,
 }
 _REASONS = {_DISALLOWED: "disallowed by robots.txt", **{number: kind.value for kind, number in _FAILURES.items()}}
 _GONE = frozenset({404, 410})

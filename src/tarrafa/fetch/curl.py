@@ -102,7 +102,7 @@ class CurlTransport:
 
     def _allowed(self, name: str, found: tuple[str, ...] | None) -> tuple[str, ...] | Failure:
         if found is None:
-            return Failure(name, FailureKind.TIMEOUT, f"no answer in time for the address of {name}")
+            return Failure(name, FailureKind.NAME_SERVER, f"no name server answered for {name}")
         if not found:
             return Failure(name, FailureKind.NAME, f"{name} has no address")
         allowed = found if self._allow_private else public_only(found)

@@ -18,7 +18,8 @@ _EXPONENT_MAX = 30  # avoids overflow; the ceilings apply far below
 class HostFailure(StrEnum):
     """Why a host is suspended or given up."""
 
-    NAME = "name"  # the name does not resolve
+    NAME = "name"  # the name has no address
+    NAME_SERVER = "name server"  # no name server answers for the name
     PRIVATE = "private"  # the name resolves to a private address, which is not allowed
     REFUSED = "refused"  # connection refused
     UNREACHABLE = "unreachable"  # no route to the address
@@ -33,7 +34,8 @@ class HostFailure(StrEnum):
 HOST_FAILURES = {
     kind: HostFailure(kind.value)
     for kind in (
-        *(FailureKind.NAME, FailureKind.PRIVATE, FailureKind.REFUSED, FailureKind.UNREACHABLE),
+        *(FailureKind.NAME, FailureKind.NAME_SERVER, FailureKind.PRIVATE),
+        *(FailureKind.REFUSED, FailureKind.UNREACHABLE),
         *(FailureKind.TIMEOUT, FailureKind.RESET, FailureKind.TLS),
     )
 }
