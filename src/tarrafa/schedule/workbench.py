@@ -141,7 +141,7 @@ class Workbench:
         return _FINAL
 
     def resolve_failed(self, name: str, now: float, kind: FailureKind) -> FollowUp:
-        """Note why a host has no address: `NAME`, `NAME_SERVER` (none is known for now), `PRIVATE` (none is allowed)."""
+        """Note why a host has no address: `NAME`, `NAME_SERVER` (unknown for now), or `PRIVATE` (none is allowed)."""
         now = self._tick(now)
         host = self._take_unresolved(name)
         if host is None:
