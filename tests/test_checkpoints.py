@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from brains import A, B, urls_of
-from tarrafa.agent import Checkpoints, CrawlFolder, HostTable, Store
+from tarrafa.agent import Checkpoints, CrawlFolder, CrawlStep, HostTable, Store, checkpoint_of, spent_seconds
 from tarrafa.agent.checkpoints import BUFFERED_SECONDS, BYTES_DUE, BYTES_LIMIT, PAGES_DUE, PAGES_LIMIT, SHORT_SECONDS
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import VirtualClock
@@ -198,7 +198,7 @@ def test_totals_contain_what_is_saved_and_what_is_not(bench: CheckpointBench) ->
     bench.end(f"{B}/", f"{B}/2")
     bench.hosts.meet(B)
     assert bench.checkpoints.pages == 3
-    assert bench.checkpoints.totals == {"pages": 3, "hosts": 2}
+    assert (bench.checkpoints.totals["pages"], bench.checkpoints.totals["hosts"]) == (3, 2)
     assert bench.store.checkpoint.totals == {"pages": 1, "hosts": 1}
 
 
@@ -239,7 +239,7 @@ def test_finish_waits_for_the_running_checkpoint_and_saves_the_rest(bench: Check
     assert (bench.checkpoints.counts.known, bench.checkpoints.counts.collected) == (2, 1)
     bench.store.close()
     again = Store(CrawlFolder(tmp_path))
-    assert (again.checkpoint.number, again.checkpoint.totals) == (bench.store.checkpoint.number, {"pages": 1})
+    assert (again.checkpoint.number, again.checkpoint.totals["pages"]) == (bench.store.checkpoint.number, 1)
     assert again.is_settled
     again.close()
 
@@ -298,3 +298,17 @@ def test_error_of_the_thread_is_raised_by_finish(bench: CheckpointBench, monkeyp
     with pytest.raises(WorkError, match="the disk is full"):
         bench.run(run())
     assert bench.store.checkpoint.number == 0
+
+
+# Time.
+
+
+def test_time_spent_is_saved_up_to_the_last_cycle_and_is_no_news(bench: CheckpointBench) -> None:
+    bench.checkpoints.steps.add(CrawlStep.EXTRACT, 2.0)
+    assert not bench.checkpoints.has_news
+    bench.end(f"{A}/")
+    bench.run(bench.checkpoints.finish())
+    saved = spent_seconds(checkpoint_of(bench.folder.hosts).totals)
+    assert saved.keys() == {"extract", "checkpoint", "verify"}
+    assert saved == spent_seconds(bench.checkpoints.totals)
+    assert not bench.checkpoints.has_news

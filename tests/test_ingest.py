@@ -10,6 +10,7 @@ from brains import EPOCH, A, BrainDriver, BrainSettings, DriverClock, make_page,
 from tarrafa.agent import Ingest, PageReader
 from tarrafa.agent.frontier import Fetch
 from tarrafa.agent.ingest import Annotations, check_whole
+from tarrafa.agent.step_times import StepTimes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.errors import WorkError
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions
@@ -24,6 +25,7 @@ HTML = ("Content-Type", "text/html")
 class UnsavedHolder:
     def __init__(self) -> None:
         self.unsaved = Unsaved()
+        self.steps = StepTimes()
 
 
 class IngestBench:

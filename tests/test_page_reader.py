@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tarrafa.agent.page_reader import ExtractPool
+from tarrafa.agent.page_reader import ExtractPool, TimedExtract
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, PageFormat, PageLinks, extract
 from tarrafa.records import Page
 
@@ -22,14 +22,14 @@ def page(body: str) -> Page:
 
 
 async def read(pool: ExtractPool, pages: Sequence[Page]) -> list[Extract]:
-    return await asyncio.gather(*(pool.extract(each, each.body) for each in pages))
+    return [found for found, _ in await asyncio.gather(*(pool.extract(each, each.body) for each in pages))]
 
 
-def slow_or_not(page: Page, body: bytes, options: ExtractOptions) -> Extract:
+def slow_or_not(page: Page, body: bytes, options: ExtractOptions) -> TimedExtract:
     """In the other process."""
     if body.startswith(b"slow"):
         time.sleep(600)
-    return extract(page, body, options)
+    return TimedExtract(extract(page, body, options), 1.0)
 
 
 def deadly(page: Page, body: bytes, options: ExtractOptions) -> Extract:

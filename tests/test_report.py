@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, crawled, documents, served
-from tarrafa.agent import Checkpoint, CrawlFolder, HostChanges, HostDatabase, HostRecord, Totals
+from tarrafa.agent import Checkpoint, CrawlFolder, CrawlStep, HostChanges, HostDatabase, HostRecord, Totals
 from tarrafa.cli.app import run
 from tarrafa.keep import DocumentRow, DocumentWriter, Place
 from tarrafa.report import html_page, make_report, sections_of
@@ -97,6 +97,14 @@ def test_steps_have_a_time_and_first_pages_have_hosts(told: dict[str, Any]) -> N
     assert 0 < steps["first_byte"]["median"] <= steps["total"]["greatest"]
     assert told["crawl"]["hosts_of_first_pages"] == told["hosts"]["visited"] > 1
     assert told["crawl"]["in_flight"] == 7
+
+
+def test_time_spent_in_every_step_is_shown_per_1000_pages(whole: Path, told: dict[str, Any]) -> None:
+    spent, pages = told["spent_seconds"], told["crawl"]["pages"]
+    assert spent.keys() >= set(CrawlStep) - {CrawlStep.NAMES, CrawlStep.CONNECT, CrawlStep.FAILED}
+    assert all(each["per_1000_pages"] == pytest.approx(1000 * each["sum"] / pages) for each in spent.values())
+    titles = [section.title for section in sections_of(make_report(CrawlFolder(whole), 7))]
+    assert {"Time spent in each step", "Time compared with the VEUNIQ paper"} <= set(titles)
 
 
 def test_ranks_are_shown_when_they_are_there(whole: Path, told: dict[str, Any]) -> None:

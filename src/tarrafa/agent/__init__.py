@@ -37,6 +37,7 @@ from tarrafa.agent.loop import Agent, RunLimits
 from tarrafa.agent.outcomes import Outcome, reason_of
 from tarrafa.agent.page_reader import PageReader
 from tarrafa.agent.progress import Ending, Progress
+from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals
 
@@ -47,6 +48,7 @@ __all__ = [
     "Checkpoints",
     "CrawlFolder",
     "CrawlLimits",
+    "CrawlStep",
     "Ending",
     "FileHostJournal",
     "HostChanges",
@@ -60,10 +62,12 @@ __all__ = [
     "Policies",
     "Progress",
     "RunLimits",
+    "StepTimes",
     "Store",
     "Totals",
     "checkpoint_of",
     "host_in",
     "make_brain",
     "reason_of",
+    "spent_seconds",
 ]

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.ingest import check_whole
+from tarrafa.agent.step_times import CrawlStep, StepTimes
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals, Unsaved
 from tarrafa.clock import Clock
@@ -45,6 +46,8 @@ class Checkpoints:
         self._thread = ThreadPoolExecutor(1, "checkpoints")
         # Filled with every page; replaced by each checkpoint.
         self.unsaved = Unsaved()
+        # Filled by all that take time, emptied by each checkpoint. Time alone is no reason for a checkpoint.
+        self.steps = StepTimes()
         self._totals = store.checkpoint.totals  # of all that was handed to checkpoints
         # URLs whose outcome is saved and not yet in the repository. Filled by checkpoints, emptied by cycles.
         self._unverified: list[str] = []
@@ -67,7 +70,7 @@ class Checkpoints:
     @property
     def totals(self) -> Totals:
         """The totals, with all that is unsaved."""
-        return self._totals.plus(self.unsaved.counts, self._hosts.unsaved_counts)
+        return self._totals.plus(self.unsaved.counts, self._hosts.unsaved_counts, self.steps.counts)
 
     @property
     def counts(self) -> RepositoryCounts:
@@ -151,6 +154,7 @@ class Checkpoints:
             self._task = None
         self._measured_at = float("-inf")
         await self.run_now()
+        await self._save_steps()
 
     async def _run(self, is_verifying: bool) -> list[Scheduled]:
         self._cpu_seconds = 0.0
@@ -168,16 +172,23 @@ class Checkpoints:
     async def _save(self) -> None:
         check_whole(self.unsaved)
         unsaved, self.unsaved = self.unsaved, Unsaved()
+        unsaved.counts.update(self.steps.take())
         changes, journal_files = self._hosts.take_changes()
         self._totals = self._totals.plus(unsaved.counts, changes.counts)
         end, make_durable = self._archive.begin_sync()
-        await self._in_thread(lambda: self._store.save(unsaved, changes, end, make_durable))
+        await self._in_thread(lambda: self._store.save(unsaved, changes, end, make_durable), CrawlStep.CHECKPOINT)
         self._hosts.saved(journal_files)
         self._unverified += [each[0] for each in unsaved.ended]
 
+    async def _save_steps(self) -> None:
+        """Save the time of the last checkpoint and cycle, which no other checkpoint follows."""
+        counts = self.steps.take()
+        self._totals = self._totals.plus(counts)
+        await self._in_thread(lambda: self._store.add_totals(counts))
+
     async def _verify(self) -> list[Scheduled]:
         unverified, self._unverified = self._unverified, []
-        scheduled = await self._in_thread(self._store.verify)
+        scheduled = await self._in_thread(self._store.verify, CrawlStep.VERIFY)
         self._finished += unverified
         return scheduled
 
@@ -186,21 +197,24 @@ class Checkpoints:
 
     async def scheduled_of(self, block: int) -> list[Scheduled]:
         """Return what a block schedules. Only while no batch waits: else ended URLs would be scheduled again."""
-        return await self._in_thread(partial(self._store.scheduled, [block]))
+        return await self._in_thread(partial(self._store.scheduled, [block]), CrawlStep.SCHEDULE)
 
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason, as of the last checkpoint."""
         return self._store.host_statuses()
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        def timed() -> T:
-            began = time.thread_time()
+    async def _in_thread(self, work: Callable[[], T], step: CrawlStep | None = None) -> T:
+        def timed() -> tuple[T, float]:
+            began, began_cpu = time.perf_counter(), time.thread_time()
             try:
-                return work()
+                return work(), time.perf_counter() - began
             finally:
-                self._cpu_seconds += time.thread_time() - began
+                self._cpu_seconds += time.thread_time() - began_cpu
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, timed)
+        result, seconds = await asyncio.get_running_loop().run_in_executor(self._thread, timed)
+        if step is not None:
+            self.steps.add(step, seconds)
+        return result
 
     async def close(self) -> None:
         """Wait for the thread. What it has not committed by then is recovered at the next start."""

@@ -6,12 +6,14 @@ visit ends in the same step in which the page is stored, so page counts are curr
 
 import asyncio
 from collections.abc import Sequence
+from time import perf_counter
 from typing import NamedTuple, Protocol
 
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.microbatch import MicroBatch
 from tarrafa.agent.outcomes import outcome_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
+from tarrafa.agent.step_times import CrawlStep, StepTimes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.visits import Visits
 from tarrafa.clock import Clock, instant_of
@@ -56,10 +58,13 @@ class Arrival(NamedTuple):
 
 
 class UnsavedOwner(Protocol):
-    """Holds what was found since the last checkpoint; each checkpoint replaces it."""
+    """Holds what was found since the last checkpoint, which each checkpoint replaces, and the time that it took."""
 
     @property
     def unsaved(self) -> Unsaved: ...
+
+    @property
+    def steps(self) -> StepTimes: ...
 
 
 class Ingest:
@@ -85,9 +90,12 @@ class Ingest:
     async def add(self, visit: Visit, page: Page, annotations: Annotations) -> None:
         """Return when the page is stored, or will be fetched again; its visit has ended then."""
         arrival = Arrival(visit, annotations, await self._reader.decode(page))
+        self._owner.steps.add(CrawlStep.DECODE, arrival.decoded.seconds)
         if len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
             fields = annotations.fields()
+            began = perf_counter()
             packed = await asyncio.to_thread(self._archive.pack, page, self._request_headers, fields)
+            self._owner.steps.add(CrawlStep.ARCHIVE, perf_counter() - began)
             arrival = arrival._replace(packed=packed)
         if arrival.decoded.is_expensive:
             self._finish([await self._parsed_apart(arrival)])
@@ -96,6 +104,7 @@ class Ingest:
 
     async def _parsed_apart(self, arrival: Arrival) -> Arrival:
         parsed = await self._reader.parse_apart(arrival.decoded)
+        self._owner.steps.add(CrawlStep.EXTRACT, parsed.apart_seconds)
         listed = await self._discovery.judge_listed(parsed.extract, arrival.annotations.depth + 1)
         return arrival._replace(parsed=parsed, listed=listed)
 
@@ -103,15 +112,25 @@ class Ingest:
         """End the visits and store the pages that will not be fetched again. Runs without yielding."""
         at = instant_of(self._clock)
         final = [each for each in arrivals if self._visits.page_fetched(each.visit, each.decoded.page, at)]
+        began = perf_counter()
         parsed = iter(self._reader.parse([each.decoded for each in final if each.parsed is None]))
+        extracted = perf_counter()
         unsaved = self._owner.unsaved
         check_whole(unsaved)
         unsaved.is_torn = True
-        for each in final:
-            page, fields = each.decoded.page, each.annotations.fields()
-            stored = self._archive.append(page, self._request_headers, fields, packed=each.packed)
-            self._collect(each.parsed or next(parsed), stored, each.annotations, each.listed)
+        stored = [self._append(each) for each in final]
+        archived = perf_counter()
+        for each, place in zip(final, stored, strict=True):
+            self._collect(each.parsed or next(parsed), place, each.annotations, each.listed)
         unsaved.is_torn = False
+        steps = self._owner.steps
+        steps.add(CrawlStep.EXTRACT, extracted - began)
+        steps.add(CrawlStep.ARCHIVE, archived - extracted)
+        steps.add(CrawlStep.DISCOVER, perf_counter() - archived)
+
+    def _append(self, arrival: Arrival) -> StoredAt:
+        fields = arrival.annotations.fields()
+        return self._archive.append(arrival.decoded.page, self._request_headers, fields, packed=arrival.packed)
 
     async def recover(self, page: Page, stored: StoredAt, fields: Headers) -> None:
         """Collect a page again that is in the archive, after the last checkpoint."""

@@ -6,6 +6,7 @@ It decides nothing about URLs or hosts. What it holds, tasks and timers, can be 
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
+from time import perf_counter
 from typing import NamedTuple
 
 from tarrafa.agent.brain import Brain
@@ -14,6 +15,7 @@ from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, P
 from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
+from tarrafa.agent.step_times import CrawlStep, spent_seconds
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
@@ -100,7 +102,9 @@ class Agent:
         self._raise_error()
         at = instant_of(self._clock)
         self._check_limits(at.monotonic)
+        began = perf_counter()
         is_short = self._visits.step(at, self._room())
+        self._checkpoints.steps.add(CrawlStep.SCHEDULE, perf_counter() - began)
         self._carry_out()
         self._archive.flush()
         is_buffered = bool(len(self._frontier.urls))
@@ -209,13 +213,17 @@ class Agent:
             raise self._error
 
     async def _resolve(self, resolve: Resolve) -> None:
+        began = self._clock.monotonic()
         found = await self._transport.resolve(resolve.name)
+        self._checkpoints.steps.add(CrawlStep.NAMES, self._clock.monotonic() - began)
         self._visits.resolved(resolve.host, found, instant_of(self._clock))
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
         visit, request, purpose, depth = fetch
+        began = self._clock.monotonic()
         got = await self._transport.fetch(request)
+        self._checkpoints.steps.add_visit(got, self._clock.monotonic() - began)
         if purpose is Purpose.ROBOTS:
             got = await self._decoded_robots(got)
             self._visits.robots_fetched(visit, got, instant_of(self._clock))
@@ -265,6 +273,7 @@ class Agent:
             outcomes=totals.named("outcome"),
             refusals=totals.named("refusal"),
             failures=totals.named("failure"),
+            spent_seconds=spent_seconds(totals),
         )
 
     async def close(self) -> None:

@@ -8,10 +8,11 @@ import contextlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
-from tarrafa.fetch import decode
+from tarrafa.fetch import Decoded, decode
 from tarrafa.records import Page
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class DecodedPage(NamedTuple):
     body: bytes  # to be parsed: empty if the coding is unknown
     size_bytes: int
     truncated: bool
+    seconds: float = 0.0  # that the decoding took
 
     @property
     def is_expensive(self) -> bool:
@@ -39,12 +41,19 @@ class ParsedPage(NamedTuple):
     extract: Extract
     size_bytes: int  # without content coding
     truncated: bool
+    apart_seconds: float = 0.0  # that the other process took
 
 
-def extract_apart(page: Page, body: bytes, options: ExtractOptions) -> Extract:
+class TimedExtract(NamedTuple):
+    extract: Extract
+    seconds: float
+
+
+def extract_apart(page: Page, body: bytes, options: ExtractOptions) -> TimedExtract:
     """Run in the other process. Of a long sitemap only the URLs are returned: unpickling blocks the event loop."""
+    began = perf_counter()
     found = extract(page, body, options)
-    return found._replace(listed=found.listed.bare())
+    return TimedExtract(found._replace(listed=found.listed.bare()), perf_counter() - began)
 
 
 def _start() -> "ProcessPoolExecutor":
@@ -78,12 +87,12 @@ class ExtractPool:
         self._process: ProcessPoolExecutor | None = None  # started for the first page
         self._turn = asyncio.Semaphore(1)  # one page at a time, so that each timeout is its own
 
-    async def extract(self, page: Page, body: bytes) -> Extract:
+    async def extract(self, page: Page, body: bytes) -> TimedExtract:
         """Parse a page. If that takes too long or kills the process, return an empty extract."""
         async with self._turn:
             return await self._extract(page, body)
 
-    async def _extract(self, page: Page, body: bytes) -> Extract:
+    async def _extract(self, page: Page, body: bytes) -> TimedExtract:
         for _ in range(_TRIES):
             if self._process is None:
                 self._process = await asyncio.to_thread(_start)
@@ -96,7 +105,7 @@ class ExtractPool:
                 break
             except BrokenExecutor:  # the process was killed, by this page or by the system
                 self.close()
-        return Extract(page.url, PageFormat.OTHER, base_url=page.url)
+        return TimedExtract(Extract(page.url, PageFormat.OTHER, base_url=page.url), 0.0)
 
     def close(self) -> None:
         if self._process is not None:
@@ -116,12 +125,13 @@ class PageReader:
 
     async def decode(self, page: Page) -> DecodedPage:
         """Undo the content coding: at once, or in a thread if the body turns out to be large or damaged."""
-        decoded = decode(page, min(LARGE_BYTES, self._body_limit_bytes))
+        decoded, seconds = _timed_decode(page, min(LARGE_BYTES, self._body_limit_bytes))
         # Between two codings a body may have been larger than in the end.
         if decoded.truncated and (len(decoded.body) >= LARGE_BYTES or not page.truncated):
-            decoded = await asyncio.to_thread(decode, page, self._body_limit_bytes)
+            decoded, more_seconds = await asyncio.to_thread(_timed_decode, page, self._body_limit_bytes)
+            seconds += more_seconds
         body, truncated, is_unknown = decoded
-        return DecodedPage(page, b"" if is_unknown else body, len(body), truncated)
+        return DecodedPage(page, b"" if is_unknown else body, len(body), truncated, seconds)
 
     def parse(self, decoded: Sequence[DecodedPage]) -> list[ParsedPage]:
         """Parse ordinary pages, on the calling thread."""
@@ -130,7 +140,8 @@ class PageReader:
 
     async def parse_apart(self, decoded: DecodedPage) -> ParsedPage:
         """Parse an expensive page in the other process."""
-        return _parsed(decoded, await self._pool.extract(decoded.page, decoded.body))
+        found, seconds = await self._pool.extract(decoded.page, decoded.body)
+        return _parsed(decoded, found)._replace(apart_seconds=seconds)
 
     def close(self) -> None:
         self._pool.close()
@@ -138,3 +149,8 @@ class PageReader:
 
 def _parsed(decoded: DecodedPage, found: Extract) -> ParsedPage:
     return ParsedPage(decoded.page, found, decoded.size_bytes, decoded.truncated)
+
+
+def _timed_decode(page: Page, limit_bytes: int) -> tuple[Decoded, float]:
+    began = perf_counter()
+    return decode(page, limit_bytes), perf_counter() - began

@@ -47,6 +47,7 @@ class Progress(NamedTuple):
     outcomes: Mapping[str, int] = {}
     refusals: Mapping[str, int] = {}
     failures: Mapping[str, int] = {}
+    spent_seconds: Mapping[str, float] = {}  # since the crawl began, summed over concurrent visits
     host_statuses: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
 
     def told(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@
    of the last of them, so a kill between the cycle and the removal of the files changes nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.host_database import Checkpoint, HostDatabase
@@ -87,6 +87,11 @@ class Store:
             join_segments(self._folder.documents, DOCUMENTS, number)
             join_segments(self._folder.links, LINKS, number)
             return_freed_memory()
+
+    def add_totals(self, counts: Mapping[str, int]) -> None:
+        """Add to the totals of the last checkpoint."""
+        self.checkpoint = self.checkpoint._replace(totals=self.checkpoint.totals.plus(counts))
+        self._hosts.commit(self.checkpoint)
 
     def pages_after_checkpoint(self, end: Place) -> Iterator[StoredPage]:
         """Yield the pages of the archive between the last checkpoint and `end`."""

@@ -117,6 +117,18 @@ def summary(progress: Progress, directory: Path | None) -> str:
     return "\n".join([*lines, f"{_ENDINGS[progress.ending]}{_suspended(progress)} {_place(progress, directory)}"])
 
 
+def time_lines(progress: Progress) -> list[str]:
+    """Return the time that the crawl spent in each step, in all its runs: a line for each, below a title."""
+    if not progress.spent_seconds:
+        return []
+    pages = max(1, progress.pages)
+    rows = [
+        f"  {step:<15}{seconds:>14,.2f} s{1000 * seconds / pages:>14,.3f} s"
+        for step, seconds in progress.spent_seconds.items()
+    ]
+    return [f"{'time spent in':<17}{'all runs':>14}  {'1,000 pages':>14}", *rows]
+
+
 def _cost(progress: Progress) -> str:
     if progress.run_pages < _COST_MIN_PAGES:
         return ""

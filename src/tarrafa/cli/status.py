@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tarrafa.agent import Ending, HostDatabase, Progress
+from tarrafa.agent import Ending, HostDatabase, Progress, spent_seconds
 from tarrafa.cli.common import open_crawl, show_json, switch
-from tarrafa.cli.progress_view import line, summary
+from tarrafa.cli.progress_view import line, summary, time_lines
 
 EXAMPLES = [
     ("tarrafa status --dir crawl", "show progress, and whether it runs"),
@@ -32,10 +32,12 @@ def command(
         # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED
         report |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
+        report |= {"spent_seconds": spent_seconds(saved.totals)}
     progress = Progress(**{**report, "ending": ending})
     if as_json:
         show_json({**progress.told(), "running": is_running, "saved_pages": saved.totals["pages"]})
     elif is_running:
         typer.echo(f"{line(progress)}; {saved.totals['pages']:,} pages saved")
+        typer.echo("\n".join(time_lines(progress)))
     else:
-        typer.echo(summary(progress, directory))
+        typer.echo("\n".join([*time_lines(progress), summary(progress, directory)]))

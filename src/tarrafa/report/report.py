@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.agent import CrawlFolder, HostDatabase, Totals
+from tarrafa.agent import CrawlFolder, HostDatabase, Totals, spent_seconds
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.layout import CrawlPaths, agents_of, part_of
 from tarrafa.rank import Ranks
 from tarrafa.report.counters import DuplicateCounts
 from tarrafa.report.document_facts import FIRST_PAGES, REPORT_COLUMNS, DocumentFacts
 from tarrafa.report.host_facts import HostFacts
+from tarrafa.report.spent_time import per_1000
 from tarrafa.verify import counts_of
 
 TOP = 20  # rows of a table
@@ -70,6 +71,11 @@ class Report:
     def per_second(self, amount: float) -> float:
         return amount / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def spent_seconds(self) -> dict[str, float]:
+        """The time spent in each step, of all runs."""
+        return spent_seconds(self.totals)
+
     def as_json(self) -> dict[str, Any]:
         documents = self.documents
         return {
@@ -85,11 +91,19 @@ class Report:
             "hosts": self.hosts.as_json(),
             "space": [each._asdict() for each in self.disk],
             "steps_seconds": {step: seconds.as_json() for step, seconds in self.hosts.steps.items()},
+            "spent_seconds": self._spent(),
             "over_time": [span.as_json() for span in documents.timeline.spans(SPANS)],
             "size_bytes": documents.sizes.as_json(),
             "levels": {str(level): count for level, count in sorted(documents.levels.items())[:LEVELS]},
             "copies": self.duplicates.as_json(),
             "ranks": documents.ranks.as_json() if self.has_ranks else None,
+        }
+
+    def _spent(self) -> dict[str, Any]:
+        pages = self.totals["pages"]
+        return {
+            step: {"sum": seconds, "per_1000_pages": per_1000(seconds, pages)}
+            for step, seconds in self.spent_seconds.items()
         }
 
     def _crawl(self) -> dict[str, Any]:
