@@ -1,6 +1,8 @@
 """The search page for programs and browsers: JSON as it is described, suggestions, the search description."""
 
 import re
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -21,6 +23,39 @@ def test_every_address_and_parameter_is_described(page: Served) -> None:
         path: {each["name"] for each in methods["get"]["parameters"]} for path, methods in description["paths"].items()
     }
     assert described == {path: set(names) for path, names in PARAMETERS.items()}
+
+
+ACCEPTED = {"after": "2026-05-17", "before": "2026", "language": "pt-BR", "url": NETS, "page": "1", "top": "100"}
+REFUSED = {
+    "after": ("2026-13", "2026-05-32", "26", "0000"),
+    "before": ("tomorrow", "2026-1-1"),
+    "language": ("p", "port", "pt_BR", '"'),
+    "url": ("javascript:alert(1)", "example.org", "http://", ""),
+    "page": ("0", "1001"),
+    "top": ("0", "101"),
+    "per_site": ("101", "-1"),
+    "fresh": ("perhaps",),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path in PARAMETERS for name in PARAMETERS[path] & {*REFUSED}]
+)
+def test_description_and_server_refuse_the_same_values(page: Served, path: str, name: str) -> None:
+    described = page.ask("/openapi.json").json["paths"][path]["get"]["parameters"]
+    schema = next(each["schema"] for each in described if each["name"] == name)
+    for value in REFUSED[name]:
+        assert not is_valid(schema, value)
+        assert page.ask(f"{path}?{name}={quote(value)}").status == 400
+    if name in ACCEPTED:
+        assert is_valid(schema, ACCEPTED[name])
+        assert page.ask(f"{path}?{name}={quote(ACCEPTED[name])}").status == 200
+
+
+def is_valid(schema: dict[str, Any], value: str) -> bool:
+    if schema["type"] == "integer":
+        return int(schema["minimum"]) <= int(value) <= int(schema["maximum"])
+    return value in schema.get("enum", [value]) and re.search(schema.get("pattern", ""), value) is not None
 
 
 @pytest.mark.parametrize(

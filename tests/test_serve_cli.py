@@ -1,6 +1,8 @@
 """`tarrafa serve`, and the way from a crawl to a page that answers."""
 
 import contextlib
+import errno
+import http.client
 import json
 import os
 import signal
@@ -13,14 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
 from crawls import ServedWeb, crawled, run, served
 from indexes import row, write
 from serving import make_crawl
-from tarrafa.serve import workers_count
+from tarrafa.errors import InputError
+from tarrafa.serve import listen, workers_count
 
 
 @contextmanager
@@ -69,7 +72,11 @@ def test_page_is_served_until_it_is_asked_to_end(tmp_path: Path, number: int) ->
     ("options", "message"),
     [
         (["--lang", "fr"], '"fr" is not supported; --lang takes en or pt'),
-        (["--host", "no such host"], "is not an address of this machine"),
+        (["--host", "no such host"], 'cannot listen on "no such host": it is neither an address nor a name'),
+        (["--host", ""], 'cannot listen on "": it is neither an address nor a name'),
+        (["--host", "192.0.2.7"], 'cannot listen on "192.0.2.7", port 8080: it is not an address of this machine'),
+        (["--server-name", "http://a/"], '"http://a/" is not a host name'),
+        (["--server-name", ""], '"" is not a host name'),
         (["--port", "70000"], "--port"),
     ],
 )
@@ -83,8 +90,47 @@ def test_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("serve", "--dir", str(make_crawl(tmp_path / "crawl")), "--port", str(port))
-    assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1, port {port}" in done.stderr
+    assert done.returncode == 2
+    assert f'cannot listen on "127.0.0.1", port {port}: another process listens there' in done.stderr
+
+
+def test_port_that_is_not_permitted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused by a socket of the test: the user who runs it may be permitted every port."""
+
+    class RefusedSocket(socket.socket):
+        def bind(self, place: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "socket", RefusedSocket)
+    with pytest.raises(InputError, match=r'cannot listen on "127.0.0.1", port 80: the system does not permit it'):
+        listen("127.0.0.1", 80)
+
+
+@pytest.mark.parametrize(
+    ("name", "host"), [("search.example", "Search.Example:80"), ("pérola.example", "xn--prola-bsa.example")]
+)
+def test_name_that_was_given_is_answered_and_others_are_not(tmp_path: Path, name: str, host: str) -> None:
+    with serving(make_crawl(tmp_path / "crawl"), "--server-name", name) as (url, _):
+        assert status_of(url, host) == 200
+        assert status_of(url, f"other.{host}") == 421
+
+
+def status_of(url: str, host: str) -> int:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("GET", "/", headers={"host": host})
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize("options", [(), ("--rate", "0")])
+def test_connections_without_a_request_do_not_silence_the_page(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """More of them than the server keeps, all of one client; with --rate 0 the client may be a proxy."""
+    with serving(make_crawl(tmp_path / "crawl"), *options) as (url, _), contextlib.ExitStack() as opened:
+        place = (urlsplit(url).hostname, urlsplit(url).port)
+        for _ in range(520):
+            half = opened.enter_context(socket.create_connection(place, timeout=30))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert "Nothing to search yet" in ask(url)
 
 
 def test_folder_without_a_crawl_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The search page asked for what it does not give, and what keeps those safe who look at what strangers wrote."""
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -7,14 +8,23 @@ import pytest
 
 import serving
 from serving import (
+    HOME,
     NETS,
     FakeSearch,
     Read,
     Served,
+    Visit,
+    hit,
+    keep_visits,
+    link,
     make_crawl,
     served,
     words_of,
 )
+from tarrafa.layout import CrawlPaths
+from tarrafa.search import Results, SearchRequest
+from tarrafa.serve.connections import RETRY_SECONDS
+from tarrafa.serve.params import RefusedError
 
 crawl, page = serving.crawl, serving.page
 
@@ -115,13 +125,76 @@ def test_no_page_has_script_or_style_within(page: Served) -> None:
         assert not [1 for _, attributes in read.elements if "style" in attributes]
 
 
-def test_host_header_may_be_anything(page: Served) -> None:
-    assert (
-        'template="http://search.example:81/search?q={searchTerms}"'
-        in page.ask("/opensearch.xml", host="search.example:81").text
-    )
-    for host in ('a"><script>', "a b", "@", "[::", "a:99999999"):
-        answer = page.ask("/opensearch.xml", host=host)
+@pytest.mark.parametrize(
+    "host", ["search.example", "localhost.example", "127.0.0.1.example:8080", "evil", "localhost_x"]
+)
+def test_name_of_another_site_is_refused(page: Served, host: str) -> None:
+    """DNS rebinding: a page of another site lets its own name lead here, to read what is served."""
+    for path in ("/", "/search?q=rede", "/api/search?q=rede", "/assets/style.css", "/opensearch.xml", "/nothing"):
+        answer = page.ask(path, host=host)
+        assert answer.status == 421
+        assert "pesca" not in answer.text
+    assert f"--server-name {host.partition(':')[0]}" in words_of(page.ask("/", host=host))
+    assert page.ask("/api/search?q=rede", host=host).json["error"]["status"] == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:81", "localhost.", "a.localhost", "127.0.0.1", "10.1.2.3:81", "[::1]:81", "[::1]"]
+)
+def test_addresses_and_loopback_names_are_answered(page: Served, host: str) -> None:
+    assert page.ask("/", host=host).status == 200
+    assert f'template="http://{host}/search?q={{searchTerms}}"' in page.ask("/opensearch.xml", host=host).text
+
+
+@pytest.mark.parametrize("host", ['a"><script>', "a b", "@", "[::", "a:99999999", "localhost/", "a@localhost"])
+def test_malformed_host_header_is_refused(page: Served, host: str) -> None:
+    assert page.ask("/opensearch.xml", host=host).status == 400
+
+
+def test_refusals_say_what_may_be_done_instead(page: Served) -> None:
+    for path in ("/", "/api/search", "/assets/style.css"):
+        for method in ("POST", "OPTIONS", "BREW"):
+            answer = page.ask(path, method=method)
+            assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_busy_server_says_when_to_try_again(crawl: Path) -> None:
+    class BusySearch(FakeSearch):
+        def search(self, request: SearchRequest) -> Results:
+            raise RefusedError("busy", 503)
+
+    with served(crawl, BusySearch()) as found:
+        for path in ("/search?q=a", "/api/search?q=a"):
+            answer = found.ask(path)
+            assert (answer.status, answer.headers["retry-after"]) == (503, str(RETRY_SECONDS))
+
+
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def test_text_that_would_be_shown_in_another_order_is_shown_as_it_was_typed(tmp_path: Path) -> None:
+    """A right-to-left override makes "exe.cod" of "doc.exe"; also after the end of the text that has it."""
+    nasty, plain = "doc".join(BIDI), "doc" * (len(BIDI) - 1)
+
+    class NastySearch(FakeSearch):
+        def search(self, request: SearchRequest) -> Results:
+            return Results((replace(hit(HOME, nasty, 0), snippet=[(nasty, True), (nasty, False)]),), 1, 0.1, 1)
+
+        def suggest(self, prefix: str, limit: int) -> list[str]:
+            return [nasty]
+
+    root = tmp_path / "crawl"
+    links = [link(HOME, nasty)]
+    keep_visits(CrawlPaths(root, "00"), [Visit(HOME, 0, title=nasty, links=links, headers=(("X-Doc", nasty),))])
+    with served(root, NastySearch()) as found:
+        pages = [
+            found.ask(f"/search?q={quote(nasty)}"),
+            found.about("/facts", HOME, q=nasty),
+            found.about("/copy", HOME),
+            found.ask("/suggest?q=doc"),
+        ]
+    for answer in pages:
         assert answer.status == 200
-        assert f'template="{page.url}search?q=' in answer.text
-        assert page.ask("/", host=host).status == 200
+        assert plain in answer.text
+        assert not set(BIDI) & set(answer.text)
+        assert "\\u202e" not in answer.text

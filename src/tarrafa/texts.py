@@ -1,5 +1,8 @@
 """Make text from strangers safe to show: one line, of bounded length, without control sequences."""
 
+# The characters with the property Bidi_Control of Unicode: marks, embeddings, overrides and isolates.
+_BIDI_CONTROLS = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+
 
 def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
@@ -10,6 +13,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def without_bidi_controls(text: str) -> str:
+    """Return the text without characters that change the order in which the text after them is shown."""
+    return text if text.isascii() else text.translate(_BIDI_CONTROLS)
 
 
 def quoted(text: str, limit: int = 80) -> str:

@@ -1,6 +1,7 @@
 """Build the objects of a crawl from its configuration. Only this module chooses implementations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -162,15 +163,26 @@ def _archive_settings(configuration: Configuration) -> ArchiveSettings:
     return ArchiveSettings(info=info, file_limit_bytes=configuration.keep.file_limit_bytes)
 
 
-def search_page(root: Path, host: str, port: int, language: str, rate: float) -> "SearchServer":
-    """Return the search page of a crawl, listening. `rate` is in requests per second of each client; 0 for no limit."""
+@dataclass(frozen=True, slots=True)
+class SearchPageOptions:
+    host: str = "127.0.0.1"
+    port: int = 0
+    language: str = "en"
+    requests_per_second: float = 0.0  # of each client; 0 for no limit
+    names: Sequence[str] = ()  # under which it is reached, besides the usual ones
+
+
+def search_page(root: Path, options: SearchPageOptions) -> "SearchServer":
+    """Return the search page of a crawl, listening."""
     from tarrafa.serve import (
+        ConnectionLimits,
         FactsReader,
         LiveSearch,
         RateLimit,
         SearchPage,
         SearchServer,
         SearchWorkers,
+        host_names,
         listen,
         make_application,
         workers_count,
@@ -179,9 +191,15 @@ def search_page(root: Path, host: str, port: int, language: str, rate: float) ->
     clock = SystemClock()
     count = workers_count()
     workers = SearchWorkers(root, LiveSearch(root, clock), count)
-    limit = RateLimit(per_second=rate, burst=6 * rate)
-    page = SearchPage(workers, FactsReader(root), clock, language, limit, count)
-    return SearchServer(make_application(page), listen(host, port))
+    rate = options.requests_per_second
+    rate_limit = RateLimit(per_second=rate, burst=6 * rate)
+    names = host_names(options.host, options.names)
+    page = SearchPage(workers, FactsReader(root), clock, options.language, rate_limit, count, names)
+    limits = ConnectionLimits()
+    if not rate:
+        # Without a limit for each client, all may share the address of a proxy.
+        limits = replace(limits, per_client=limits.total)
+    return SearchServer(make_application(page), listen(options.host, options.port), limits)
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

@@ -101,7 +101,7 @@ def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
 
 def _serve(folder: CrawlFolder, query: str, is_staying: bool) -> None:
     """Serve the search page, request it once, and keep it until Ctrl-C if `is_staying`."""
-    server = wiring.search_page(folder.root, "127.0.0.1", 0, "en", 0)
+    server = wiring.search_page(folder.root, wiring.SearchPageOptions())
     thread = Thread(target=server.run, name="search page")
     thread.start()
     try:

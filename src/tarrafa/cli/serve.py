@@ -18,6 +18,7 @@ EXAMPLES = [
     ("tarrafa serve --dir crawl", "serve at http://127.0.0.1:8080/ until Ctrl-C"),
     ("tarrafa serve --dir crawl --port 0 --json", "take any free port, and print the URL as JSON"),
     ("tarrafa serve --dir crawl --host 0.0.0.0 --lang pt", "serve the whole network, in Portuguese by default"),
+    ("tarrafa serve --dir crawl --host 0.0.0.0 --server-name search.example.org", "answer for this name too"),
 ]
 
 
@@ -28,6 +29,10 @@ def command(
         int, typer.Option(metavar="PORT", min=0, max=65_535, help="port to listen on; 0 for any free port")
     ] = 8080,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="address to listen on; 0.0.0.0 for all")] = "127.0.0.1",
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--server-name", metavar="NAME", help="name under which others reach the page; may be repeated"),
+    ] = None,
     lang: Annotated[str, typer.Option(metavar="LANGUAGE", help="en or pt, for browsers that accept neither")] = "en",
     rate: Annotated[
         float, typer.Option(metavar="N", min=0, help="requests per second of a client; 0 for no limit")
@@ -38,14 +43,15 @@ def command(
     if lang not in LANGUAGES:
         raise InputError(f"{quoted(lang)} is not supported; --lang takes {' or '.join(LANGUAGES)}")
     folder, _ = open_crawl(context, directory)
-    server = wiring.search_page(folder.root, host, port, lang, rate)
+    server = wiring.search_page(folder.root, wiring.SearchPageOptions(host, port, lang, rate, names or ()))
     for number in (signal.SIGINT, signal.SIGTERM):
         # The normal way to stop it: exit code 0.
         signal.signal(number, lambda *_: server.stop())
+    others = ", and at every address of this machine" if server.is_on_every_address else ""
     typer.echo(
         json.dumps({"url": server.url})
         if as_json
-        else f"Search page of {directory} at {server.url}. Press Ctrl-C to stop it."
+        else f"Search page of {directory} at {server.url}{others}. Press Ctrl-C to stop it."
     )
     collect_seldom()
     server.run()

@@ -3,8 +3,8 @@
 In: HTTP requests of browsers and programs, for the folder of one crawl. Out: HTML pages, and the same as JSON. The path
 of a request:
 
-1. `server` accepts the connection. `middleware` adds security headers to every response and limits the rate of each
-   client.
+1. `server` accepts the connection; `connections` bounds their number and the time each may take. `middleware` adds
+   security headers to every response and limits the rate of each client; `host_names` refuses names of other servers.
 2. `application` routes the request to its endpoint. `params` reads the parameters and refuses what is out of bounds.
 3. A search runs in one of the worker processes of `workers`, each of which has a `live_search`: the index, reloaded
    while the crawl goes on. A queue that is full refuses at once, and a slow search does not block the ones behind it.
@@ -19,14 +19,18 @@ Not done here: indexing, ranking, the order of results, TLS (a proxy in front do
 """
 
 from tarrafa.serve.application import SearchPage, make_application
+from tarrafa.serve.connections import ConnectionLimits
 from tarrafa.serve.facts import FactsReader
+from tarrafa.serve.host_names import HostNames, host_names
 from tarrafa.serve.live_search import LiveSearch, SearchBackend, SearchEngine
 from tarrafa.serve.middleware import RateLimit
 from tarrafa.serve.server import SearchServer, listen
 from tarrafa.serve.workers import SearchWorkers, workers_count
 
 __all__ = [
+    "ConnectionLimits",
     "FactsReader",
+    "HostNames",
     "LiveSearch",
     "RateLimit",
     "SearchBackend",
@@ -34,6 +38,7 @@ __all__ = [
     "SearchPage",
     "SearchServer",
     "SearchWorkers",
+    "host_names",
     "listen",
     "make_application",
     "workers_count",

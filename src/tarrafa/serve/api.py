@@ -87,7 +87,10 @@ def _visit_json(visit: PastVisit) -> dict[str, Any]:
     }
 
 
-_DATE = r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$"
+# Patterns of ECMA-262 for whole values. Dates that no calendar has, such as 30 February, are refused too.
+_DATE = r"^(?!0000)[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$"
+_LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})?$"
+_HTTP = r"^https?://[^/?#]"
 
 
 def _parameter(name: str, text: str, schema: dict[str, Any], is_required: bool = False) -> dict[str, Any]:
@@ -114,7 +117,7 @@ _SEARCH_PARAMETERS = [
     _number("top", "results per page", PAGE_HITS, 1, TOP_MAX),
     _number("per_site", "results of one site before results of other sites; 0 for no limit", 1, 0, TOP_MAX),
     _words("site", "only pages of this site", FILTER_MAX_CHARS),
-    _words("language", "only pages in this language, by its code", FILTER_MAX_CHARS),
+    _parameter("language", "only pages in this language, by its code", {"type": "string", "pattern": _LANGUAGE}),
     _parameter("after", "only pages since this year, month or day", {"type": "string", "pattern": _DATE}),
     _parameter("before", "only pages before this year, month or day", {"type": "string", "pattern": _DATE}),
     _switch("fresh", "prefer recent pages"),
@@ -123,7 +126,9 @@ _SEARCH_PARAMETERS = [
     _switch("explain", "return the parts of each score"),
 ]
 
-_URL = _words("url", "the URL of the page", URL_MAX_CHARS, is_required=True)
+_URL = _parameter(
+    "url", "the URL of the page", {"type": "string", "pattern": _HTTP, "maxLength": URL_MAX_CHARS}, is_required=True
+)
 _TEXT: dict[str, Any] = {"type": "string"}
 _NUMBER: dict[str, Any] = {"type": "number"}
 _COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
@@ -217,8 +222,11 @@ def _route(summary: str, schema: str, parameters: list[dict[str, Any]], may_be_u
     responses = {
         "200": _response("success", schema),
         "400": _response("a parameter is unknown or out of bounds", "Error"),
+        "405": _response("only GET and HEAD are supported", "Error"),
+        "421": _response("the server does not answer for the name in the Host header", "Error"),
         "429": _response("too many requests; the Retry-After header says how long to wait", "Error"),
-        "503": _response("the server is busy; try again later", "Error"),
+        "500": _response("the request failed; the server has logged why", "Error"),
+        "503": _response("the server is busy; the Retry-After header says how long to wait", "Error"),
     }
     if may_be_unknown:
         responses["404"] = _response("the page was never visited", "Error")

@@ -22,7 +22,9 @@ from tarrafa.clock import Clock
 from tarrafa.errors import InputError
 from tarrafa.search import Hit, Results, SearchRequest
 from tarrafa.serve.api import OPENAPI, facts_json, results_json
+from tarrafa.serve.connections import RETRY_SECONDS
 from tarrafa.serve.facts import Facts, FactsReader
+from tarrafa.serve.host_names import HostCheck, HostNames
 from tarrafa.serve.i18n import Translator, choose_language
 from tarrafa.serve.live_search import SearchBackend
 from tarrafa.serve.middleware import ErrorLog, RateLimit, RateLimiter, SecurityHeaders
@@ -43,12 +45,15 @@ from tarrafa.serve.params import (
 )
 from tarrafa.serve.stored_copy import POLICY, CopyKind, StoredCopy
 from tarrafa.serve.workers import ThreadPool
+from tarrafa.texts import without_bidi_controls
 
 _COSTS = {"/facts": 5.0, "/api/facts": 5.0, "/copy": 2.0, "/copy/content": 2.0}  # in tokens of the rate limit
 _FREE = ("/assets/", "/opensearch.xml", "/openapi.json", "/robots.txt", "/favicon.ico")
 _ASSETS = Path(__file__).parent / "assets"
 _CACHED = {"cache-control": "public, max-age=86400"}
 _PRIVATE = {"cache-control": "private, max-age=10", "vary": "accept-language"}
+# Headers that tell a client what it may do instead, by status.
+_ADVICE = {405: {"allow": "GET, HEAD"}, 503: {"retry-after": str(RETRY_SECONDS)}}
 
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
@@ -63,14 +68,16 @@ class SearchPage:
     language: str = "en"  # for browsers that accept none of the languages of the page
     rate_limit: RateLimit = field(default_factory=RateLimit)
     searches_count: int = 4  # concurrent searches
+    names: HostNames = field(default_factory=HostNames)
 
 
 def make_application(page: SearchPage) -> ASGIApp:
     endpoints = _Endpoints(page)
     limiter = Middleware(RateLimiter, limit=page.rate_limit, clock=page.clock, cost=_cost)
+    host_check = Middleware(HostCheck, names=page.names)
     application = Starlette(
-        # A mount's middleware runs inside the exception handlers, so they answer what the limiter refuses.
-        routes=[Mount("", routes=endpoints.routes(), middleware=[limiter])],
+        # A mount's middleware runs inside the exception handlers, so they answer what it refuses.
+        routes=[Mount("", routes=endpoints.routes(), middleware=[host_check, limiter])],
         exception_handlers={
             HTTPException: endpoints.refuse,
             InputError: endpoints.refuse_input,
@@ -231,7 +238,8 @@ class _Endpoints:
     async def _suggestions(self, query: str) -> list[str]:
         if not query:
             return []
-        return await self._searches.run(partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT))
+        found = await self._searches.run(partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT))
+        return [without_bidi_controls(each) for each in found]
 
     async def _facts(self, url: str, query: str) -> tuple[Facts | None, Hit | None, int | None]:
         """Return the facts, and if there is a query the hit of the page and its position among the results."""
@@ -258,7 +266,7 @@ class _Endpoints:
         else:
             status = status if status == HTTPStatus.METHOD_NOT_ALLOWED else HTTPStatus.NOT_FOUND
             response = self._message(http, status, f"error_{int(status)}", f"error_{int(status)}_text")
-        response.headers.update(error.headers or {})
+        response.headers.update({**(error.headers or {}), **_ADVICE.get(status, {})})
         return response
 
     async def refuse_input(self, http: HttpRequest, _: Exception) -> Response:

@@ -170,6 +170,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "error_405": ("Method not allowed", "Método não permitido"),
     "error_405_text": ("This address only supports GET and HEAD.", "Este endereço só aceita GET e HEAD."),
+    "error_421": ("Unknown server name", "Nome de servidor desconhecido"),
+    "error_421_text": (
+        "This server does not answer for the name {name}. Use its address, or let its owner add the name: "
+        "tarrafa serve --server-name {name}",
+        "Este servidor não responde pelo nome {name}. Use o endereço dele, ou peça ao dono que acrescente o nome: "
+        "tarrafa serve --server-name {name}",
+    ),
     "error_429": ("Too many requests", "Pedidos demais"),
     "error_429_text": ("Wait {seconds} s, then try again.", "Espere {seconds} s e tente de novo."),
     "error_500": ("Internal error", "Erro interno"),
@@ -182,6 +189,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Too many searches are running. Try again in a moment.",
         "Há pesquisas demais em andamento. Tente de novo daqui a pouco.",
     ),
+    "refused_host": ("The Host header is malformed.", "O cabeçalho Host está malformado."),
     "refused_query": (
         "The query has {count} characters; the limit is {limit}. Use fewer words.",
         "A consulta tem {count} caracteres; o limite é {limit}. Use menos palavras.",

@@ -14,7 +14,7 @@ from starlette.types import Scope
 from tarrafa.agent import Outcome
 from tarrafa.search import SearchRequest
 from tarrafa.serve.i18n import LANGUAGES, Translator, named_languages
-from tarrafa.texts import cut, printable
+from tarrafa.texts import cut, printable, without_bidi_controls
 from tarrafa.units import rough_size
 from tarrafa.urls import host_of, path_of
 
@@ -45,6 +45,7 @@ def make_environment(translator: Translator, assets_version: str) -> Environment
         loader=PackageLoader("tarrafa.serve"),
         autoescape=select_autoescape(("html", "xml")),
         undefined=StrictUndefined,
+        finalize=_in_order,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
@@ -70,6 +71,11 @@ def make_environment(translator: Translator, assets_version: str) -> Environment
         outcomes=frozenset(Outcome),
     )
     return environment
+
+
+def _in_order(value: object) -> object:
+    """Remove bidirectional controls, which reorder the text after them, from every text that a template shows."""
+    return without_bidi_controls(value) if isinstance(value, str) else value
 
 
 def trail(url: str) -> list[str]:
