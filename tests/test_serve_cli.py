@@ -106,13 +106,10 @@ def test_port_that_is_not_permitted_is_named(monkeypatch: pytest.MonkeyPatch) ->
         listen("127.0.0.1", 80)
 
 
-@pytest.mark.parametrize(
-    ("name", "host"), [("search.example", "Search.Example:80"), ("pérola.example", "xn--prola-bsa.example")]
-)
-def test_name_that_was_given_is_answered_and_others_are_not(tmp_path: Path, name: str, host: str) -> None:
-    with serving(make_crawl(tmp_path / "crawl"), "--server-name", name) as (url, _):
-        assert status_of(url, host) == 200
-        assert status_of(url, f"other.{host}") == 421
+def test_name_that_was_given_is_answered_and_others_are_not(tmp_path: Path) -> None:
+    with serving(make_crawl(tmp_path / "crawl"), "--server-name", "search.example") as (url, _):
+        assert status_of(url, "Search.Example:80") == 200
+        assert status_of(url, "other.search.example") == 421
 
 
 def status_of(url: str, host: str) -> int:
@@ -122,10 +119,9 @@ def status_of(url: str, host: str) -> int:
         return connection.getresponse().status
 
 
-@pytest.mark.parametrize("options", [(), ("--rate", "0")])
-def test_connections_without_a_request_do_not_silence_the_page(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """More of them than the server keeps, all of one client; with --rate 0 the client may be a proxy."""
-    with serving(make_crawl(tmp_path / "crawl"), *options) as (url, _), contextlib.ExitStack() as opened:
+def test_connections_without_a_request_do_not_silence_the_page(tmp_path: Path) -> None:
+    """More of them than the server keeps. With --rate 0 one client may have all, since it may be a proxy."""
+    with serving(make_crawl(tmp_path / "crawl"), "--rate", "0") as (url, _), contextlib.ExitStack() as opened:
         place = (urlsplit(url).hostname, urlsplit(url).port)
         for _ in range(520):
             half = opened.enter_context(socket.create_connection(place, timeout=30))

@@ -15,6 +15,7 @@ from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
 from tarrafa.search import SearchRequest
 from tarrafa.serve import LiveSearch, RateLimit, SearchEngine
+from tarrafa.serve.host_names import host_names
 from tarrafa.serve.i18n import Translator
 from tarrafa.serve.live_search import RELOAD_SECONDS
 from tarrafa.serve.middleware import TokenBuckets, client_key
@@ -59,6 +60,17 @@ def test_addresses_of_one_ipv6_network_are_one_client() -> None:
     assert client_key("2001:db8:0:1::1") == client_key("2001:db8:0:1:ffff::2") != client_key("2001:db8:0:2::1")
     assert client_key("::ffff:10.0.0.1") == client_key("10.0.0.1")
     assert client_key("no address") == "no address"
+
+
+# Names of the server.
+
+
+def test_names_are_compared_as_browsers_send_them() -> None:
+    names = host_names("quay", ["Pérola.example.", "search.example"])
+    assert all(
+        map(names.is_known, ["xn--prola-bsa.example", "SEARCH.example.", "quay", "localhost", "::1", "10.0.0.1"])
+    )
+    assert not any(map(names.is_known, ["example", "a.search.example", "search.example.org", "", "127.0.0.1.nip.io"]))
 
 
 # Parameters.
