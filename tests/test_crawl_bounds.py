@@ -26,6 +26,11 @@ def crawl(web: ServedWeb, folder: Path, host_pages: int = HOST_PAGES, *options: 
     return crawled(web, folder, "--host-pages", str(host_pages), *options)
 
 
+def pages_of(folder: Path) -> Counter[str]:
+    """How many pages of each host were kept."""
+    return Counter(host_of(row["url"]) for row in documents(folder) if row["outcome"] == "fetched")
+
+
 def left_of(folder: Path) -> Counter[str]:
     """How many URLs of each host are known and were not visited."""
     with Veuniq(CrawlFolder(folder).repository) as repository:
@@ -41,11 +46,21 @@ def test_urls_of_hosts_that_have_had_their_pages_are_counted_once_each(web: Serv
     folder = tmp_path / "crawl"
     told = crawl(web, folder)
     assert told["ending"] == "done"
-    assert max(Counter(host_of(row["url"]) for row in documents(folder)).values()) == HOST_PAGES
+    assert max(pages_of(folder).values()) == HOST_PAGES
     left = left_of(folder)
     assert told["refusals"]["host pages"] == left.total() > 100
     assert refused_in_the_book(folder) == left
     assert len(left) <= told["given_up"] == told["host_statuses"]["given up"]["pages"]
+
+
+def test_limit_counts_pages_and_every_request_is_a_visit(web: ServedWeb, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    before = web.ask("__log?entries=0")["requests"]
+    told = crawl(web, folder, 100_000, "--pages", "100")
+    assert (told["ending"], told["pages"], told["run_pages"]) == ("page limit", 100, 100)
+    assert pages_of(folder).total() == told["outcomes"]["fetched"] == 100
+    assert told["visits"] == told["run_visits"] == web.ask("__log?entries=0")["requests"] - before
+    assert told["visits"] > sum(told["outcomes"].values()) > 100
 
 
 def test_going_on_counts_nothing_again(web: ServedWeb, tmp_path: Path) -> None:

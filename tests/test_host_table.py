@@ -20,7 +20,7 @@ from tarrafa.agent.visits import RobotsCache
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.keep import BEGINNING, Place
 from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer
-from tarrafa.records import Page, Timings
+from tarrafa.records import Failure, FailureKind, Page, Timings
 
 A, B = "http://a.example", "http://b.example"
 CLOSED = b"User-agent: *\nDisallow: /closed\n"
@@ -91,12 +91,27 @@ def test_times_are_means_and_the_round_trip_is_that_of_the_last_connection() -> 
     hosts.meet(A)
     for connect, total in ((0.5, 1.0), (0.0, 3.0)):
         page = Page(f"{A}/", 200, (), b"body", 7.0, Timings(0.0, connect, 0.0, total / 2, total))
-        hosts.note_visit(A, page, 9.0)
-        hosts.count_page(page, A)
+        hosts.count_visit(A, page, 9.0)
+        hosts.count_kept(page, A)
     record = hosts.find(A)
     assert record is not None
     assert (record.pages, record.bytes, record.visited_at) == (2, 8, 9.0)
     assert (record.connect_seconds, record.first_byte_seconds, record.total_seconds) == (0.5, 1.0, 2.0)
+
+
+def test_pages_and_visits_are_two_numbers() -> None:
+    """Redirects, errors and failures are visits; only an answer with a 2xx status that was kept is a page."""
+    hosts = table()
+    record = hosts.meet(A)
+    for status in (200, 204, 301, 404, 503):
+        page = Page(f"{A}/{status}", status, (), b"body", 7.0)
+        hosts.count_visit(A, page, 9.0)
+        if status != 503:  # it will be retried
+            hosts.count_kept(page, A)
+    hosts.count_visit(A, Failure(f"{A}/", FailureKind.RESET, ""), 10.0)
+    hosts.count_visit(B, Page(f"{B}/robots.txt", 200, (), b"", 7.0), 10.0)  # asked for the robots.txt of another host
+    assert (record.visits, record.answers, record.pages, record.bytes) == (6, 5, 2, 16)
+    assert hosts.unsaved_counts["visits"] == 7
 
 
 def test_page_ends_a_suspension() -> None:
@@ -104,7 +119,7 @@ def test_page_ends_a_suspension() -> None:
     record = hosts.meet(A)
     hosts.suspend(record, "busy", 50.0, is_failing=True)
     assert (record.status, record.suspensions) == (HostStatus.SUSPENDED, 1)
-    hosts.count_page(Page(f"{A}/", 200, (), b"", 60.0), A)
+    hosts.count_kept(Page(f"{A}/", 200, (), b"", 60.0), A)
     assert (record.status, record.reason, record.suspensions) == (HostStatus.WELCOME, "", 0)
 
 

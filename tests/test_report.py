@@ -208,7 +208,7 @@ class Elements(HTMLParser):
 
 def hostile(root: Path) -> str:
     row = DocumentRow("http://a.test/", NOW, "fetched", 200, HOSTILE, language=HOSTILE, size_bytes=2**40, signature=3)
-    host = HostRecord(HOSTILE + "x" * 5_000, 5, 2**50, 1, NOW, 1e-12, 1e9, 0.1, 0.1, "given up", 0.0, HOSTILE)
+    host = HostRecord(HOSTILE + "x" * 5_000, 9, 8, 5, 2**50, 1, NOW, 1e-12, 1e9, 0.1, 0.1, "given up", 0.0, HOSTILE)
     folder = made(root, [row], [host], {"pages": 1, "bytes": 2**50, f"failure {HOSTILE}": 3})
     return html_page(HOSTILE, NOW, sections_of(make_report(folder, 1)))
 

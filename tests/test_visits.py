@@ -385,7 +385,8 @@ def test_page_of_a_busy_host_is_retried_and_kept_when_tries_are_used_up() -> Non
     fetch = brain.next_fetch()
     assert (fetch.request.url, fetch.visit.tries) == (f"{A}/", 1)
     assert brain.answer(fetch, 503)
-    assert (brain.pages, brain.record(A).pages) == ([f"{A}/"], 1)
+    record = brain.record(A)
+    assert (brain.pages, record.pages, record.visits, record.answers) == ([f"{A}/"], 0, 3, 3)
     assert brain.take() == []
 
 

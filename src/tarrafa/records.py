@@ -62,6 +62,11 @@ class Page(NamedTuple):
         return header(self.headers, name)
 
     @property
+    def is_success(self) -> bool:
+        """True if the status is 2xx; kept answers of that kind are what a crawl counts as pages."""
+        return 200 <= self.status < 300
+
+    @property
     def media_type(self) -> str:
         """Return `text/html` for `Text/HTML; charset=utf-8`; empty without a Content-Type."""
         return (self.header("content-type") or "").partition(";")[0].strip().lower()

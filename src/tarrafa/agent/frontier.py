@@ -38,7 +38,10 @@ from tarrafa.verify import Scheduled
 
 BUFFER_LIMIT = 100_000  # URLs, of all hosts
 _REFILL_COUNT = 1_000  # hosts refilled in one tick
-_PAGE_LIMIT = "pages"  # reason for giving a host up: it has reached its page limit
+# Reasons for giving a host up: it has reached its page limit, or has needed too many visits for too few pages.
+_PAGE_LIMIT, _VISIT_LIMIT = "pages", "visits"
+# Visits to a host, for each page of its limit: redirects and errors without end give no page that could be counted.
+_VISITS_PER_PAGE, _VISITS_MIN = 10, 1_000
 # Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.
 _SUSPENDED_LIMIT = 20_000
 
@@ -238,12 +241,19 @@ class Frontier:
         if host is None:
             return limits.hosts is None or self._hosts.met_count < limits.hosts
         # A host given up for what was only forbidden then may be allowed by now.
-        is_forgiven = host.reason == _PAGE_LIMIT or (host.reason == HostFailure.PRIVATE and limits.allow_private)
+        is_private = host.reason == HostFailure.PRIVATE
+        is_forgiven = host.reason in (_PAGE_LIMIT, _VISIT_LIMIT) or (is_private and limits.allow_private)
         return host.status != HostStatus.GIVEN_UP or is_forgiven
 
     def is_full(self, host: HostRecord) -> bool:
-        """Return True if the host has reached its page limit."""
-        return host.pages >= self._limits.host_pages
+        """Return True if the host has reached its limit of pages, or of visits."""
+        return self._limit_of(host) is not None
+
+    def _limit_of(self, host: HostRecord) -> str | None:
+        pages = self._limits.host_pages
+        if host.pages >= pages:
+            return _PAGE_LIMIT
+        return _VISIT_LIMIT if host.visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
 
     def tick(self, at: Instant) -> None:
         """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter."""
@@ -349,16 +359,17 @@ class Frontier:
         self.urls.drop(name, keep=0 if self.urls.is_crowded else 1)
 
     def refuse(self, host: HostRecord, scheduled: Scheduled | None = None) -> None:
-        """Give up a host that has reached its page limit, and count its URLs as refused, each once.
+        """Give up a host that has reached a limit, and count its URLs as refused, each once.
 
         More URLs of such a host may be found later and none is visited, so all beyond the last count are new.
         """
-        count = self.give_up(host.name, _PAGE_LIMIT)
+        limit = self._limit_of(host) or _PAGE_LIMIT
+        count = self.give_up(host.name, limit)
         if scheduled is not None:
             # URLs still here were visited without the repository knowing yet, or the workbench has them.
             count = scheduled.left_count - sum(url in self.urls for url in scheduled.urls)
         if count > host.refused:
-            self.instructions.append(CountRefused("host pages", count - host.refused))
+            self.instructions.append(CountRefused(f"host {limit}", count - host.refused))
             host.refused = count
             self._hosts.changed(host)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from tarrafa.lru import LruCache
 from tarrafa.obey import RobotsAnswer
-from tarrafa.records import Failure, Page
+from tarrafa.records import Failure, Page, Timings
 
 HOSTS_LIMIT = 200_000  # records in memory
 _UNKNOWN_LIMIT = 200_000
@@ -36,11 +36,13 @@ class HostRecord:
     """What is known of a host. Times of day are seconds since the Unix epoch."""
 
     name: str
-    pages: int = 0
-    bytes: int = 0
+    visits: int = 0  # requests, whatever came of them: also retries and robots.txt
+    answers: int = 0  # of the visits, those that were answered
+    pages: int = 0  # of the answers, those that were kept with a 2xx status
+    bytes: int = 0  # of bodies that were kept
     failures: int = 0
     visited_at: float = 0.0  # end of the last visit
-    name_seconds: float = 0.0  # mean of its pages, as are the next but one and the last
+    name_seconds: float = 0.0  # mean of its answers, as are the next but one and the last
     connect_seconds: float = 0.0  # one round trip: of the last new connection
     first_byte_seconds: float = 0.0
     total_seconds: float = 0.0
@@ -73,7 +75,7 @@ class HostChanges(NamedTuple):
 
     records: Sequence[HostRecord] = ()
     robots: Sequence[RobotsAnswer] = ()
-    counts: Mapping[str, int] = MappingProxyType({})  # `hosts` met, hosts `given up`
+    counts: Mapping[str, int] = MappingProxyType({})  # `visits`, `hosts` met, hosts `given up`
 
     def __bool__(self) -> bool:
         return bool(self.records or self.robots or self.counts)
@@ -217,24 +219,22 @@ class HostTable:
         self.changed(record)
         self._journal.write(record)
 
-    def note_visit(self, name: str, got: Page | Failure, ended_at: float) -> None:
-        """Note the end of a visit, and the round trip if it opened a connection."""
+    def count_visit(self, name: str, got: Page | Failure, ended_at: float) -> None:
+        """Count a visit that has ended. A host only asked for the robots.txt of another has no record."""
+        self._counts["visits"] += 1
         record = self.find(name)
         if record is not None:
+            record.visits += 1
             record.visited_at = ended_at
-            if isinstance(got, Page) and got.timings.connect_seconds:
-                record.connect_seconds = got.timings.connect_seconds
+            if isinstance(got, Page):
+                _count_answer(record, got.timings)
             self.changed(record)
 
-    def count_page(self, page: Page, host: str) -> None:
-        """Count a page that was kept. It also ends a suspension."""
-        record, times = self.meet(host), page.timings
-        record.pages += 1
+    def count_kept(self, page: Page, host: str) -> None:
+        """Count an answer that was kept, as a page if its status is 2xx. It also ends a suspension."""
+        record = self.meet(host)
+        record.pages += page.is_success
         record.bytes += len(page.body)
-        record.visited_at = max(record.visited_at, page.at)
-        record.name_seconds += (times.name_seconds - record.name_seconds) / record.pages
-        record.first_byte_seconds += (times.first_byte_seconds - record.first_byte_seconds) / record.pages
-        record.total_seconds += (times.total_seconds - record.total_seconds) / record.pages
         record.consecutive_failures = 0
         if record.status == HostStatus.SUSPENDED:
             record.status, record.reason, record.suspensions = HostStatus.WELCOME, "", 0
@@ -313,3 +313,12 @@ class HostTable:
     def close(self) -> None:
         self._storage.close()
         self._journal.close()
+
+
+def _count_answer(record: HostRecord, times: Timings) -> None:
+    record.answers += 1
+    record.name_seconds += (times.name_seconds - record.name_seconds) / record.answers
+    record.first_byte_seconds += (times.first_byte_seconds - record.first_byte_seconds) / record.answers
+    record.total_seconds += (times.total_seconds - record.total_seconds) / record.answers
+    if times.connect_seconds:
+        record.connect_seconds = times.connect_seconds

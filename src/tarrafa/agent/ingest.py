@@ -122,6 +122,7 @@ class Ingest:
         archived = perf_counter()
         for each, place in zip(final, stored, strict=True):
             self._collect(each.parsed or next(parsed), place, each.annotations, each.listed)
+            self._visits.page_kept(each.decoded.page)
         unsaved.is_torn = False
         steps = self._owner.steps
         steps.add(CrawlStep.EXTRACT, extracted - began)
@@ -142,6 +143,7 @@ class Ingest:
             (parsed,) = self._reader.parse([decoded])
         listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
         self._collect(parsed, stored, annotations, listed)
+        self._visits.page_recovered(page)
 
     def _collect(self, parsed: ParsedPage, stored: StoredAt, annotations: Annotations, listed: Unsaved | None) -> None:
         collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
@@ -150,7 +152,6 @@ class Ingest:
             self._owner.unsaved.merge_listed(listed)
         elif found.listed:
             self._discovery.follow_listed(self._owner.unsaved, found, depth)
-        self._visits.page_kept(parsed.page)
 
     def close(self) -> None:
         self._reader.close()
@@ -178,7 +179,7 @@ def collect(
     into.links.append((page.url, page.at, found.links))
     into.end(page.url, page.at, page.status, stored.place)
     into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
-    into.counts["pages"] += 1
+    into.counts["pages"] += page.is_success
     into.counts["bytes"] += len(page.body)
     into.counts["outcome " + document.outcome] += 1
     if directives.nofollow:

@@ -32,9 +32,18 @@ _NO_PLACE = Place(NO_FILE, 0)
 
 
 class RunLimits(NamedTuple):
-    pages: int | None = None  # of the whole crawl
+    pages: int | None = None  # of the whole crawl; visits that bring no page do not count
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
+
+
+class RunStart(NamedTuple):
+    """The state of the crawl when this run began."""
+
+    at: float  # monotonic seconds
+    cpu_seconds: float
+    pages: int
+    visits: int
 
 
 class Agent:
@@ -63,9 +72,8 @@ class Agent:
         self._woken = asyncio.Event()
         self._ending = Ending.RUNNING
         self._rates = Rates()
-        self._began_at = clock.monotonic()
-        self._began_cpu = cpu_seconds()
-        self._began_pages = checkpoints.pages
+        totals = checkpoints.totals
+        self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
         self._reported_at = float("-inf")
 
     def stop(self) -> None:
@@ -121,7 +129,7 @@ class Agent:
             return
         if limits.pages is not None and self._checkpoints.pages >= limits.pages:
             self._ending = Ending.PAGES
-        elif limits.seconds is not None and now >= self._began_at + limits.seconds:
+        elif limits.seconds is not None and now >= self._began.at + limits.seconds:
             self._ending = Ending.TIME
 
     def _room(self) -> int:
@@ -246,20 +254,25 @@ class Agent:
     def progress(self) -> Progress:
         now = self._clock.monotonic()
         totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
-        pages_rate, bytes_rate = self._rates.note(now, totals["pages"], totals["bytes"])
+        pages, visits = totals["pages"], totals["visits"]
+        pages_rate, visits_rate, bytes_rate = self._rates.note(now, pages, visits, totals["bytes"])
         left_seconds = None
         if self._limits.pages is not None and pages_rate > 0:
-            left_seconds = max(0, self._limits.pages - totals["pages"]) / pages_rate
+            left_seconds = max(0, self._limits.pages - pages) / pages_rate
         return Progress(
             ending=self._ending,
-            pages=totals["pages"],
-            run_pages=totals["pages"] - self._began_pages,
+            pages=pages,
+            run_pages=pages - self._began.pages,
+            visits=visits,
+            run_visits=visits - self._began.visits,
+            pages_cut=totals["pages cut"],
             bytes=totals["bytes"],
             hosts=totals["hosts"],
             known=counts.known,
             fresh=counts.known - counts.collected,
-            seconds=now - self._began_at,
+            seconds=now - self._began.at,
             pages_per_second=pages_rate,
+            visits_per_second=visits_rate,
             bytes_per_second=bytes_rate,
             in_flight=self._visits.in_flight,
             ready=workbench.ready,
@@ -268,11 +281,12 @@ class Agent:
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
             disk_bytes=self._checkpoints.disk_bytes,
-            cpu_seconds=cpu_seconds() - self._began_cpu,
+            cpu_seconds=cpu_seconds() - self._began.cpu_seconds,
             left_seconds=left_seconds,
             outcomes=totals.named("outcome"),
             refusals=totals.named("refusal"),
             failures=totals.named("failure"),
+            cuts=totals.named("cut"),
             spent_seconds=spent_seconds(totals),
         )
 

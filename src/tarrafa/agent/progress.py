@@ -26,14 +26,18 @@ class Ending(StrEnum):
 
 class Progress(NamedTuple):
     ending: Ending = Ending.RUNNING
-    pages: int = 0
-    run_pages: int = 0  # fetched in this run
-    bytes: int = 0  # of bodies, as received
+    pages: int = 0  # answers that were kept with a 2xx status
+    run_pages: int = 0  # of this run
+    visits: int = 0  # requests, whatever came of them: also retries and robots.txt
+    run_visits: int = 0
+    pages_cut: int = 0  # of the pages, those of which a part was left out; `cuts` tells what
+    bytes: int = 0  # of bodies that were kept, as received
     hosts: int = 0  # met so far
     known: int = 0  # URLs, as of the last cycle of the repository
     fresh: int = 0  # known and not visited yet
     seconds: float = 0.0  # of this run
     pages_per_second: float = 0.0  # over the last seconds
+    visits_per_second: float = 0.0
     bytes_per_second: float = 0.0
     in_flight: int = 0
     ready: int = 0  # addresses that could be visited now
@@ -47,6 +51,7 @@ class Progress(NamedTuple):
     outcomes: Mapping[str, int] = {}
     refusals: Mapping[str, int] = {}
     failures: Mapping[str, int] = {}
+    cuts: Mapping[str, int] = {}  # pages with a cut body, text, title or list of links
     spent_seconds: Mapping[str, float] = {}  # since the crawl began, summed over concurrent visits
     host_statuses: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
 
@@ -55,22 +60,20 @@ class Progress(NamedTuple):
 
 
 class Rates:
-    """Pages and bytes per second, over the last seconds."""
+    """How much was done per second, over the last seconds."""
 
     def __init__(self) -> None:
-        # Time, pages, bytes. Filled by note, which also drops old samples.
-        self._samples: deque[tuple[float, int, int]] = deque()
+        # Time and counts. Filled by note, which also drops old samples.
+        self._samples: deque[tuple[float, tuple[int, ...]]] = deque()
 
-    def note(self, now: float, pages: int, size_bytes: int) -> tuple[float, float]:
-        """Add a sample; return pages and bytes per second."""
-        self._samples.append((now, pages, size_bytes))
+    def note(self, now: float, *counts: int) -> tuple[float, ...]:
+        """Add a sample of some counts; return each of them per second."""
+        self._samples.append((now, counts))
         while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_SECONDS:
             self._samples.popleft()
         first = self._samples[0]
         seconds = now - first[0]
-        if seconds <= 0:
-            return 0.0, 0.0
-        return (pages - first[1]) / seconds, (size_bytes - first[2]) / seconds
+        return tuple((last - old) / seconds if seconds > 0 else 0.0 for last, old in zip(counts, first[1], strict=True))
 
 
 def memory_bytes() -> int:

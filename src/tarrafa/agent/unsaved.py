@@ -12,7 +12,7 @@ FoundUrls = dict[str, list[int]]
 
 
 class Totals(Counter[str]):
-    """Counts since a crawl began: `pages`, `bytes`, `hosts`, and by kind: `outcome fetched`, `refusal outside`, …"""
+    """Counts since a crawl began: `pages`, `visits`, `bytes`, `hosts`; by kind: `outcome gone`, `cut links`, …"""
 
     def plus(self, *others: Mapping[str, int]) -> "Totals":
         total = Totals(self)

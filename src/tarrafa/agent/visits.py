@@ -150,8 +150,13 @@ class Visits:
         return self._ended(visit, page, at) is Fate.FINAL
 
     def page_kept(self, page: Page) -> None:
-        """Count a page that was stored, in the record of its host."""
-        self._hosts.count_page(page, host_of(page.url))
+        """Count an answer that was stored, in the record of its host."""
+        self._hosts.count_kept(page, host_of(page.url))
+
+    def page_recovered(self, page: Page) -> None:
+        """Count an answer that a killed process stored and did not save, and the visit that brought it."""
+        self.page_kept(page)
+        self._hosts.count_visit(host_of(page.url), page, page.at)
 
     def page_failed(self, visit: Visit, failure: Failure, at: Instant) -> None:
         """End a visit that brought no answer."""
@@ -175,7 +180,7 @@ class Visits:
 
     def _workbench_ended(self, visit: Visit, got: Page | Failure, at: Instant) -> FollowUp:
         self.in_flight -= 1
-        self._hosts.note_visit(visit.host, got, at.wall)
+        self._hosts.count_visit(visit.host, got, at.wall)
         return self._workbench.ended(visit, at.monotonic, _result(got, at))
 
     def _begin(self, visit: Visit, at: Instant) -> Fetch | None:

@@ -64,7 +64,7 @@ def _live_table() -> Live:
 
 def line(progress: Progress) -> str:
     return (
-        f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, "
+        f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, {progress.visits:,} visits, "
         f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
         f"{progress.hosts:,} hosts, {progress.known:,} URLs known, {progress.fresh:,} fresh, "
         f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}"
@@ -76,6 +76,7 @@ def _table(progress: Progress) -> Group:
     left = "" if progress.left_seconds is None else f", {rough_duration(progress.left_seconds)} left"
     rows = [
         ("pages", f"{progress.pages:,}   {progress.pages_per_second:.1f}/s{left}"),
+        ("visits", f"{progress.visits:,}   {progress.visits_per_second:.1f}/s"),
         ("bytes", f"{rough_size(progress.bytes)}   {rough_size(progress.bytes_per_second)}/s"),
         ("URLs", f"{progress.known:,} known, {progress.fresh:,} fresh"),
         (
@@ -106,11 +107,15 @@ def summary(progress: Progress, directory: Path | None) -> str:
     lines = [
         f"{_number(progress.pages, 'pages')} ({rough_size(progress.bytes)}) of {_number(progress.hosts, 'hosts')}, "
         f"{_number(progress.known, 'URLs')} known, {progress.fresh:,} of them not visited",
-        f"this run: {_number(progress.run_pages, 'pages')} in {rough_duration(progress.seconds)}{_cost(progress)}",
+        f"this run: {_number(progress.run_pages, 'pages')}, {_number(progress.run_visits, 'visits')} "
+        f"in {rough_duration(progress.seconds)}{_cost(progress)}",
         f"outcomes: {_counted(progress.outcomes)}",
         f"not followed: {_counted(progress.refusals)}",
     ]
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
+    if progress.pages_cut:
+        cut = f"{_number(progress.pages_cut, 'pages')} ({_counted(progress.cuts)})"
+        lines.append(f"cut at a limit: {cut}; tarrafa report lists them")
     lines += [f"hosts {status}: {_counted(reasons)}" for status, reasons in progress.host_statuses.items()]
     if "private" in progress.host_statuses.get(HostStatus.GIVEN_UP, {}):
         lines.append("Hosts in private networks were not visited. If they are your own, give --allow-private.")

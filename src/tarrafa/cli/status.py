@@ -31,7 +31,7 @@ def command(
     if ending is Ending.RUNNING and not is_running:
         # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED
-        report |= {"pages": saved.totals["pages"], "bytes": saved.totals["bytes"], "hosts": saved.totals["hosts"]}
+        report |= {name: saved.totals[name] for name in ("pages", "visits", "bytes", "hosts")}
         report |= {"spent_seconds": spent_seconds(saved.totals)}
     progress = Progress(**{**report, "ending": ending})
     if as_json:
