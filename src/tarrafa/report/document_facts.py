@@ -20,21 +20,20 @@ FIRST_PAGES = 1_000  # whose different hosts are counted
 
 
 class DocumentFacts:
-    """Filled by `read`. A page that was visited twice counts twice."""
+    """Filled by `read`: answers that were kept, and pages, which are those with a 2xx status."""
 
     def __init__(self, ranks: Ranks | None = None) -> None:
         self._ranks = ranks
+        # Of all answers.
+        self.statuses = TextCounter()
+        # Of pages only, since other answers are no part of the collection. A page that was kept twice counts twice.
         self.pages = 0
         self.truncated = 0
-        self.outcomes = TextCounter()
-        self.statuses = TextCounter()
-        # Of fetched pages only, since other answers are no part of the collection.
         self.media_types = TextCounter()
         self.languages = TextCounter()
         self.sizes = Histogram()
         self.ranks = Histogram()
         self.duplicates = DuplicateCounter()
-        # Of all pages.
         self.timeline = Timeline()
         self.levels: Counter[int] = Counter()  # bounded by the length of a URL
         self.first_hosts: set[str] = set()
@@ -44,17 +43,16 @@ class DocumentFacts:
             self._read(batch)
 
     def _read(self, batch: pa.RecordBatch) -> None:
+        self.statuses.add_column(batch.column("status"))
+        self._read_pages(batch.filter(pc.equal(batch.column("outcome"), "fetched")))
+
+    def _read_pages(self, batch: pa.RecordBatch) -> None:
         if self.pages < FIRST_PAGES:
             self.first_hosts.update(batch.column("host").slice(0, FIRST_PAGES - self.pages).to_pylist())
         self.pages += batch.num_rows
-        self.outcomes.add_column(batch.column("outcome"))
-        self.statuses.add_column(batch.column("status"))
         at_seconds = batch.column("fetched_at").cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
         self.timeline.add(at_seconds, _numbers(batch, "size_bytes"))
         self.levels.update(levels_of(batch).tolist())
-        self._read_fetched(batch.filter(pc.equal(batch.column("outcome"), "fetched")))
-
-    def _read_fetched(self, batch: pa.RecordBatch) -> None:
         self.truncated += pc.sum(batch.column("truncated")).as_py() or 0
         self.media_types.add_column(batch.column("media_type"))
         self.languages.add_column(batch.column("language"))

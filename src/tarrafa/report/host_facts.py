@@ -14,7 +14,7 @@ from tarrafa.report.counters import Histogram
 _TOP = 20
 _BATCH_ROWS = 20_000
 STEPS = ("name", "connect", "first_byte", "total")
-_COLUMNS = ("name", "pages", "bytes", "failures", *(f"{step}_seconds" for step in STEPS))
+_COLUMNS = ("name", "pages", "visits", "bytes", "failures", *(f"{step}_seconds" for step in STEPS))
 # In the order of the key, so that each query continues where the last one ended.
 _QUERY = f"SELECT {', '.join(_COLUMNS)} FROM hosts WHERE name > ? ORDER BY name LIMIT ?"  # noqa: S608
 
@@ -22,6 +22,7 @@ _QUERY = f"SELECT {', '.join(_COLUMNS)} FROM hosts WHERE name > ? ORDER BY name 
 class TopHost(NamedTuple):
     name: str
     pages: int
+    visits: int
     bytes: int
     failures: int
 
@@ -39,13 +40,13 @@ class HostFacts:
     def read(self, path: Path, batch_rows: int = _BATCH_ROWS) -> None:
         """Read all hosts, `batch_rows` at a time."""
         for rows in _batches(path, batch_rows):
-            names, pages, sizes, failures, *steps = zip(*rows, strict=True)
+            names, pages, visits, sizes, failures, *steps = zip(*rows, strict=True)
             self.count += len(rows)
             self.visited += sum(count > 0 for count in pages)
             self.pages.add(np.array(pages))
             for histogram, seconds in zip(self.steps.values(), steps, strict=True):
                 histogram.add(np.array(seconds, np.float64))
-            found = map(TopHost, names, pages, sizes, failures)
+            found = map(TopHost, names, pages, visits, sizes, failures)
             # Ties are ordered by name, so the result is reproducible.
             self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
 

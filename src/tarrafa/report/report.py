@@ -22,7 +22,7 @@ TOP = 20  # rows of a table
 SPANS = 60  # of time
 LEVELS = 30
 _OTHER_FILES = "other files"  # directly in the folder of the crawl or of an agent
-_OF_RUN = ("run_pages", "seconds", "cpu_seconds", "memory_bytes")
+_OF_RUN = ("run_pages", "run_visits", "seconds", "cpu_seconds", "memory_bytes")
 
 
 class UrlStates(NamedTuple):
@@ -52,7 +52,7 @@ class DiskUsage(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Report:
     is_running: bool
-    in_flight: int  # pages that may be fetched at the same time
+    in_flight: int  # visits that may be made at the same time
     totals: Totals
     run: Mapping[str, Any]  # figures of the last run; empty if they are lost
     states: UrlStates
@@ -111,6 +111,7 @@ class Report:
         return {
             "running": self.is_running,
             "pages": pages,
+            "visits": self.totals["visits"],
             "bytes": size_bytes,
             "hosts": self.totals["hosts"],
             "in_flight": self.in_flight,
@@ -118,6 +119,7 @@ class Report:
             "last_at": timeline.last_at,
             "seconds": self.seconds,
             "pages_per_second": self.per_second(pages),
+            "visits_per_second": self.per_second(self.totals["visits"]),
             "bytes_per_second": self.per_second(size_bytes),
             "disk_bytes": sum(each.bytes for each in self.disk),
             "first_pages": min(FIRST_PAGES, self.documents.pages),

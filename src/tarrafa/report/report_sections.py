@@ -62,13 +62,15 @@ def _crawl(report: Report) -> ReportSection:
     pages, received_bytes = totals["pages"], totals["bytes"]
     rows = [
         ("pages", f"{pages:,}"),
+        ("visits", f"{totals['visits']:,}"),
         ("bodies, as received", rough_size(received_bytes)),
         ("hosts", f"{totals['hosts']:,}"),
-        ("pages in flight, at most", f"{report.in_flight:,}"),
+        ("visits in flight, at most", f"{report.in_flight:,}"),
         ("first page", _moment(timeline.first_at)),
         ("last page", _moment(timeline.last_at)),
         ("from first to last", rough_duration(report.seconds)),
         ("mean rate", f"{report.per_second(pages):,.2f} pages/s"),
+        ("mean rate of visits", f"{report.per_second(totals['visits']):,.2f} visits/s"),
         ("mean rate of bodies", f"{rough_size(report.per_second(received_bytes))}/s"),
         ("on disk", rough_size(sum(each.bytes for each in report.disk))),
         (f"hosts among the first {min(FIRST_PAGES, documents.pages):,} pages", f"{len(documents.first_hosts):,}"),
@@ -124,12 +126,19 @@ def _counted_texts(title: str, note: str, what: str, counter: TextCounter) -> Re
 def _hosts(report: Report) -> ReportSection:
     hosts, total = report.hosts, report.totals["pages"]
     rows = [
-        (_name(host.name), f"{host.pages:,}", _share(host.pages, total), rough_size(host.bytes), f"{host.failures:,}")
+        (
+            _name(host.name),
+            f"{host.pages:,}",
+            _share(host.pages, total),
+            f"{host.visits:,}",
+            rough_size(host.bytes),
+            f"{host.failures:,}",
+        )
         for host in hosts.top
     ]
     note = f"{hosts.visited:,} hosts have pages; median {hosts.pages.quantile(0.5):,.0f} per host"
     bars = [(_name(host.name), float(host.pages), f"{host.pages:,}") for host in hosts.top]
-    columns = ("host", "pages", "share", "bodies", "failures")
+    columns = ("host", "pages", "share", "visits", "bodies", "failures")
     return ReportSection("Hosts with most pages", note, columns, rows, Plot(PlotKind.HORIZONTAL, bars))
 
 
@@ -153,13 +162,13 @@ def _space(report: Report) -> ReportSection:
 
 def _steps(report: Report) -> ReportSection:
     """A step that was not needed, such as connecting on an open connection, is not counted."""
-    names = {"name": "name to address", "connect": "connect", "first_byte": "first byte", "total": "whole page"}
+    names = {"name": "name to address", "connect": "connect", "first_byte": "first byte", "total": "whole answer"}
     rows = [
         (names[step], f"{seconds.count:,}", *map(_seconds, _points(seconds)))
         for step, seconds in report.hosts.steps.items()
         if seconds.count
     ]
-    note = "mean of the pages of each host, if the step was needed; connection: the last one"
+    note = "mean of the answers of each host, if the step was needed; connection: the last one"
     return ReportSection("Time of each step", note, ("step", "hosts", "median", "90%", "99%", "longest"), rows)
 
 
