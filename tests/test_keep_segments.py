@@ -1,8 +1,10 @@
 """Rows of segments count once after any kill, and a join does not disturb readers."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from archive_pages import quick_folder
 from tarrafa.errors import DamagedError
-from tarrafa.keep import LINKS, LinkWriter, join_segments, read_batches
+from tarrafa.keep import DOCUMENTS, LINKS, DocumentRow, DocumentWriter, LinkWriter, join_segments, read_batches
 
 
 @pytest.fixture
@@ -125,6 +127,22 @@ def test_small_segments_are_joined_beside_a_large_one_and_the_large_one_is_left(
     assert join_segments(folder, LINKS, 9) == 8
     assert large.exists()
     assert len(list(folder.iterdir())) == 2
+
+
+def test_joined_segment_is_read_a_few_rows_at_a_time(folder: Path) -> None:
+    """A join reads segments in a crawl that goes on meanwhile. Its memory must not depend on their size."""
+    chance = random.Random(1)
+    documents = DocumentWriter(folder, 0)
+    for checkpoint in range(1, 9):
+        for number in range(250):
+            text = chance.randbytes(6_000).hex()
+            documents.add(DocumentRow(f"http://a.test/{checkpoint}/{number}", 0.0, "fetched", 200, text=text))
+        documents.sync(checkpoint)
+    assert join_segments(folder, DOCUMENTS, 8) == 8
+    (joined,) = folder.iterdir()
+    before = pa.total_allocated_bytes()
+    held_bytes = [pa.total_allocated_bytes() - before for _ in read_batches(folder, DOCUMENTS, 8)]
+    assert 0 < max(held_bytes) < joined.stat().st_size
 
 
 def test_what_is_not_committed_is_not_joined(folder: Path) -> None:

@@ -83,10 +83,17 @@ class Store:
         checkpoint = Checkpoint(number, end, self.checkpoint.totals.plus(unsaved.counts, changes.counts))
         self._hosts.commit(checkpoint, changes)
         self.checkpoint = checkpoint
+        self._join(number)
+
+    def _join(self, number: int) -> None:
+        """Join documents after some checkpoints and links after others: what is unsaved grows meanwhile."""
         if number % _JOIN_EVERY == 0:
             join_segments(self._folder.documents, DOCUMENTS, number)
+        elif number % _JOIN_EVERY == _JOIN_EVERY // 2:
             join_segments(self._folder.links, LINKS, number)
-            return_freed_memory()
+        else:
+            return
+        return_freed_memory()
 
     def add_totals(self, counts: Mapping[str, int]) -> None:
         """Add to the totals of the last checkpoint."""

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
 
-# Limits of a row group in a joined segment, and of the rows that are read at a time.
-GROUP_ROWS = 100_000
-GROUP_BYTES = 1 << 24
-_BATCH_ROWS = 2_000
+# Rows that are read at a time: by themselves, and as row groups.
+_BATCH_ROWS = 500
+_RUN_ROWS = 100_000
+_RUN_BYTES = 1 << 24
 _LISTING_TRIES = 5
 _NAME = re.compile(r"([0-9]{8,})-([0-9]{8,})-([0-9]{8,})\.parquet")
 _VERSION_KEY = b"tarrafa"
@@ -124,7 +124,7 @@ def _runs(metadata: pq.FileMetaData) -> Iterator[list[int]]:
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         rows, size_bytes = rows + group.num_rows, size_bytes + group.total_byte_size
-        if run and (rows > GROUP_ROWS or size_bytes > GROUP_BYTES):
+        if run and (rows > _RUN_ROWS or size_bytes > _RUN_BYTES):
             yield run
             run, rows, size_bytes = [], group.num_rows, group.total_byte_size
         run.append(number)
@@ -152,7 +152,8 @@ def batches_of(
 
 def open_parquet(file: OpenSegment, layout: TableLayout, repeating: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a segment and check its layout; `repeating` columns are dictionary-encoded."""
-    parquet = pq.ParquetFile(file.data, read_dictionary=list(repeating))
+    # Buffering ahead would read all row groups of the file into memory.
+    parquet = pq.ParquetFile(file.data, read_dictionary=list(repeating), pre_buffer=False)
     mark = (parquet.schema_arrow.metadata or {}).get(_VERSION_KEY, b"").decode()
     if mark != f"{layout.name} {layout.version}":
         reason = f"holds '{mark}', and this version of Tarrafa reads '{layout.name} {layout.version}'"

@@ -18,8 +18,6 @@ import pyarrow.parquet as pq
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.keep.segment_reader import (
-    GROUP_BYTES,
-    GROUP_ROWS,
     Segment,
     TableLayout,
     batches_of,
@@ -31,6 +29,9 @@ from tarrafa.keep.segment_reader import (
 
 JOIN_COUNT = 8  # segments that become one
 JOINED_LIMIT_BYTES = 1 << 27  # of a joined segment: each join writes all of it again
+# Limits of a row group in a joined segment. A join holds a few of them in memory, in a crawl that goes on meanwhile.
+_GROUP_ROWS = 50_000
+_GROUP_BYTES = 1 << 22
 # A new segment is joined soon, so compressing it is not worth the time.
 _NEW = {"compression": "none"}
 _JOINED = {"compression": "zstd", "compression_level": 3}
@@ -128,7 +129,7 @@ def group_batches(batches: Iterable[pa.RecordBatch], layout: TableLayout) -> Ite
     for batch in batches:
         group.append(batch)
         rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
-        if rows >= GROUP_ROWS or size_bytes >= GROUP_BYTES:
+        if rows >= _GROUP_ROWS or size_bytes >= _GROUP_BYTES:
             yield pa.Table.from_batches(group, layout.columns)
             group, rows, size_bytes = [], 0, 0
     if group:
