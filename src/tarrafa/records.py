@@ -94,7 +94,7 @@ class Failure(NamedTuple):
 
 
 class Transport(Protocol):
-    """Fetches pages and resolves names. `fetch.curl` does it over sockets, `lab.web.memory` from memory."""
+    """Fetches pages and resolves names. `fetch.curl` does it over sockets, `lab.web.memory_transport` from memory."""
 
     @property
     def request_headers(self) -> Headers:
