@@ -4,6 +4,7 @@ import ast
 import doctest
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,34 @@ IMPORTS = sorted(
 @pytest.mark.parametrize(("module", "names"), IMPORTS)
 def test_every_import_shown_works(module: str, names: str) -> None:
     assert [name for name in names.split(", ") if not hasattr(import_module(module), name)] == []
+
+
+# Events.
+
+
+def event_calls() -> Iterator[ast.Call]:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "event":
+                yield node
+
+
+def logged_events() -> dict[str, tuple[str, list[str]]]:
+    """Return the level and the fields of each event, by its name, as the code logs them."""
+    found = {}
+    for call in event_calls():
+        name = ast.literal_eval(call.args[1])
+        level = ast.unparse(call.args[2]).removeprefix("logging.").lower() if len(call.args) > 2 else "info"
+        found[name] = (level, [str(each.arg) for each in call.keywords])
+    return found
+
+
+def test_every_event_is_documented_with_its_level_and_fields_and_no_other() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| (\w+) \| (.*?) \|", reference("events.md"), re.MULTILINE)
+    documented = {name: (level, re.findall(r"`(\w+)`", fields)) for name, level, fields in rows}
+    # This one has a traceback, so it does not go through `event`.
+    assert documented.pop("request failed") == ("error", ["path"])
+    assert documented == logged_events()
 
 
 # Words.

@@ -2,6 +2,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa import logs
+from tarrafa.errors import InputError
 from tarrafa.logs import JsonFormatter, TextFormatter, event
 
 log = logging.getLogger("tarrafa.test")
@@ -155,3 +157,26 @@ def test_closed_stream_does_not_stop_the_work() -> None:
     stream.close()
     event(log, "nobody hears this")
     assert stream.closed
+
+
+def test_events_are_appended_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.log"
+    for name in ("first", "second"):
+        logs.start("info", "json", file=path)
+        event(log, name)
+    logs.start("info", "text")
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["first", "second"]
+
+
+def test_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"crawl\.log: the log cannot be written: No such file"):
+        logs.start("info", "text", file=tmp_path / "missing" / "crawl.log")
+
+
+def test_events_go_to_what_is_standard_error_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A live view replaces standard error after the log has started, and prints what it gets above itself."""
+    logs.start("info", "text")
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    event(log, "host suspended")
+    assert "host suspended" in stream.getvalue()

@@ -3,8 +3,8 @@
     event(log, "page fetched", url=page.url, status=page.status)
     event(log, "host suspended", logging.WARNING, host=host, failures=5)
 
-Each event is one line on standard error. Values come from strangers: none may break a line, move a terminal's cursor,
-grow without bound, or raise.
+Each event is one line on standard error or in a file. Values come from strangers: none may break a line, move a
+terminal's cursor, grow without bound, or raise.
 """
 
 import json
@@ -13,8 +13,10 @@ import math
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
+from tarrafa.errors import InputError
 from tarrafa.texts import cut, printable
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -31,19 +33,44 @@ def event(logger: logging.Logger, name: str, level: int = logging.INFO, /, **fie
         logger.log(level, name, extra={"fields": fields})
 
 
-def start(level: str, line_format: str, stream: TextIO | None = None) -> None:
-    """Send events to `stream`, by default standard error. A second call replaces the first."""
+def start(level: str, line_format: str, stream: TextIO | None = None, file: Path | None = None) -> None:
+    """Send events to a stream or the end of a file, by default to standard error. A second call replaces the first."""
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, _EventHandler)]:
         root.removeHandler(handler)
-    handler = _EventHandler(stream or sys.stderr)
+        handler.close()
+    handler = _EventHandler(_appended(file) if file else stream, is_owner=file is not None)
     handler.setFormatter(JsonFormatter() if line_format == "json" else TextFormatter())
     root.addHandler(handler)
     # The level is for Tarrafa alone. Libraries log from warnings up.
     logging.getLogger("tarrafa").setLevel(level.upper())
 
 
+def _appended(path: Path) -> TextIO:
+    try:
+        return path.open("a", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise InputError(f"{path}: the log cannot be written: {error.strerror}; give a file with --log-file") from error
+
+
 class _EventHandler(logging.StreamHandler[TextIO]):
+    """Writes to a stream; without one, to what is standard error at that moment: a live view replaces it."""
+
+    def __init__(self, stream: TextIO | None, *, is_owner: bool) -> None:
+        super().__init__(stream)
+        self._is_fixed = stream is not None
+        self._is_owner = is_owner
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._is_fixed:
+            self.stream = sys.stderr
+        super().emit(record)
+
+    def close(self) -> None:
+        if self._is_owner:
+            self.stream.close()
+        super().close()
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Ignore the error: a log that cannot be written (closed pipe, full disk) must not stop the work."""
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from tarrafa.agent import events
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.ingest import check_whole
 from tarrafa.agent.step_times import CrawlStep, StepTimes
@@ -176,7 +177,10 @@ class Checkpoints:
         changes, journal_files = self._hosts.take_changes()
         self._totals = self._totals.plus(unsaved.counts, changes.counts)
         end, make_durable = self._archive.begin_sync()
+        began = self._clock.monotonic()
         await self._in_thread(lambda: self._store.save(unsaved, changes, end, make_durable), CrawlStep.CHECKPOINT)
+        seconds = self._clock.monotonic() - began
+        events.checkpoint_saved(self._store.checkpoint.number, len(unsaved.ended), unsaved.found_count, seconds)
         self._hosts.saved(journal_files)
         self._unverified += [each[0] for each in unsaved.ended]
 
@@ -188,7 +192,10 @@ class Checkpoints:
 
     async def _verify(self) -> list[Scheduled]:
         unverified, self._unverified = self._unverified, []
+        began = self._clock.monotonic()
         scheduled = await self._in_thread(self._store.verify, CrawlStep.VERIFY)
+        counts, seconds = self._store.counts, self._clock.monotonic() - began
+        events.cycle_done(counts.known, counts.waiting, len(scheduled), seconds)
         self._finished += unverified
         return scheduled
 

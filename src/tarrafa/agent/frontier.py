@@ -101,7 +101,31 @@ class OfferSitemaps(NamedTuple):
     urls: tuple[str, ...]
 
 
-Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps
+class TellSuspended(NamedTuple):
+    """Tell that a host is not visited before a wall-clock time."""
+
+    host: str
+    reason: str
+    until: float
+
+
+class TellGivenUp(NamedTuple):
+    """Tell that a host is not visited any more."""
+
+    host: str
+    reason: str
+
+
+class TellRobotsUnreachable(NamedTuple):
+    """Tell that a host's robots.txt could not be fetched; it is tried again at a wall-clock time."""
+
+    host: str
+    reason: str
+    until: float
+
+
+Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable
+Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell
 
 
 class UrlBuffer:
@@ -356,6 +380,7 @@ class Frontier:
         host = self._hosts.find(name)
         if host is not None:
             self._hosts.suspend(host, reason, until, is_failing=is_failing)
+            self.instructions.append(TellSuspended(name, reason, until))
         self.urls.drop(name, keep=0 if self.urls.is_crowded else 1)
 
     def refuse(self, host: HostRecord, scheduled: Scheduled | None = None) -> None:
@@ -378,6 +403,7 @@ class Frontier:
         host = self._hosts.find(name)
         if host is not None and host.status != HostStatus.GIVEN_UP:
             self._hosts.give_up(host, reason)
+            self.instructions.append(TellGivenUp(name, reason))
         return self.urls.drop(name)
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> HostTraits:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
+from tarrafa.agent import events
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.microbatch import MicroBatch
 from tarrafa.agent.outcomes import outcome_of
@@ -146,6 +147,8 @@ class Ingest:
         self._visits.page_recovered(page)
 
     def _collect(self, parsed: ParsedPage, stored: StoredAt, annotations: Annotations, listed: Unsaved | None) -> None:
+        if parsed.truncated:
+            events.page_cut(parsed.page.url, ("body",))
         collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
         depth, found = annotations.depth + 1, parsed.extract
         if listed is not None:

@@ -9,9 +9,21 @@ from collections.abc import Callable, Coroutine, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+from tarrafa.agent import events
 from tarrafa.agent.brain import Brain
 from tarrafa.agent.checkpoints import Checkpoints
-from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.frontier import (
+    CountRefused,
+    EndUrl,
+    Fetch,
+    OfferSitemaps,
+    Purpose,
+    Resolve,
+    Tell,
+    TellGivenUp,
+    TellRobotsUnreachable,
+    TellSuspended,
+)
 from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
@@ -80,10 +92,12 @@ class Agent:
         """Begin no more visits; those in flight are finished and their pages kept."""
         if self._ending is Ending.RUNNING:
             self._ending = Ending.STOPPED
+            events.stop_requested(self._visits.in_flight)
         self._woken.set()
 
     async def run(self, seeds: Sequence[str], report: Callable[[Progress], None]) -> Progress:
         """Crawl to the end; `report` is called about once a second."""
+        events.crawl_begun(self._checkpoints.pages, self._checkpoints.counts.known, len(seeds))
         await self._recover(seeds)
         while self._ending is Ending.RUNNING or self._visits.in_flight:
             is_short = self._step(report)
@@ -93,7 +107,9 @@ class Agent:
             await self._pause(is_short)
         self._raise_error()
         await self._checkpoints.finish()
-        return self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
+        progress = self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
+        events.crawl_ended(progress.ending, progress.pages, progress.seconds)
+        return progress
 
     async def _recover(self, seeds: Sequence[str]) -> None:
         """Collect the pages again that a kill left unsaved, offer the seeds, and bring the repository up to both."""
@@ -129,8 +145,10 @@ class Agent:
             return
         if limits.pages is not None and self._checkpoints.pages >= limits.pages:
             self._ending = Ending.PAGES
+            events.limit_reached("pages", limits.pages)
         elif limits.seconds is not None and now >= self._began.at + limits.seconds:
             self._ending = Ending.TIME
+            events.limit_reached("seconds", limits.seconds)
 
     def _room(self) -> int:
         """Return how many more visits may begin."""
@@ -193,8 +211,13 @@ class Agent:
                 case CountRefused(reason, count):
                     unsaved.counts[f"refusal {reason}"] += count
                 case OfferSitemaps(host, urls):
-                    for url in urls:
-                        self._discovery.offer(unsaved, url, 0, f"{host}/", is_sitemap=True)
+                    self._offer_sitemaps(host, urls)
+                case TellSuspended() | TellGivenUp() | TellRobotsUnreachable():
+                    _tell(instruction)
+
+    def _offer_sitemaps(self, host: str, urls: Sequence[str]) -> None:
+        for url in urls:
+            self._discovery.offer(self._checkpoints.unsaved, url, 0, f"{host}/", is_sitemap=True)
 
     def _end(self, url: str, failure: Failure | None) -> None:
         status, unsaved = status_of(failure), self._checkpoints.unsaved
@@ -302,3 +325,13 @@ class Agent:
             self._archive.flush()
         self._archive.close()
         self._hosts.close()
+
+
+def _tell(instruction: Tell) -> None:
+    match instruction:
+        case TellSuspended(host, reason, until):
+            events.host_suspended(host, reason, until)
+        case TellGivenUp(host, reason):
+            events.host_given_up(host, reason)
+        case TellRobotsUnreachable(host, reason, until):
+            events.robots_unreachable(host, reason, until)

@@ -5,7 +5,16 @@ disallows is ended without a request. A failed visit is retried or ended as the 
 the instructions that gather in `Frontier.instructions` and reports what came of each.
 """
 
-from tarrafa.agent.frontier import CrawlLimits, EndUrl, Fetch, Frontier, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.frontier import (
+    CrawlLimits,
+    EndUrl,
+    Fetch,
+    Frontier,
+    OfferSitemaps,
+    Purpose,
+    Resolve,
+    TellRobotsUnreachable,
+)
 from tarrafa.agent.host_table import HostTable
 from tarrafa.clock import Instant
 from tarrafa.lru import LruCache
@@ -248,6 +257,9 @@ class Visits:
                 self._robots_answered(answer, _not_visited(answer), at)
             return
         permission = self._robots.put(answer)
+        if answer.basis is Basis.UNREACHABLE:
+            told = TellRobotsUnreachable(host, answer.reason, answer.expires_at)
+            self._frontier.instructions.append(told)
         self._workbench.update_crawl_delay(host, permission.rules.crawl_delay_seconds or 0.0, at.monotonic)
         if permission.rules.sitemaps:
             self._frontier.instructions.append(OfferSitemaps(host, tuple(permission.rules.sitemaps)))

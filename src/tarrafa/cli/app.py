@@ -51,7 +51,7 @@ INTERRUPTED = 130
 # Typer may bring its own copy of click; a BadParameter is a UsageError, which is a ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 
-_GLOBAL_WITH_VALUE = frozenset({"--config", "--log-level", "--log-format"})
+_GLOBAL_WITH_VALUE = frozenset({"--config", "--log-level", "--log-format", "--log-file"})
 _GLOBAL_ALONE = frozenset({"--debug"})
 
 
@@ -65,11 +65,12 @@ def tarrafa(
     ] = None,
     log_level: Annotated[str | None, option("log.level")] = None,
     log_format: Annotated[str | None, option("log.format")] = None,
+    log_file: Annotated[str | None, option("log.file")] = None,
     debug: Annotated[bool, switch("--debug", "show the traceback of an error")] = False,  # noqa: ARG001 - see `run`
     version: Annotated[bool, switch("--version", "show the version and exit")] = False,
 ) -> None:
     """A polite web crawler and search engine that does not slow down as it grows."""
-    context.obj = GlobalFlags(config, {"log.level": log_level, "log.format": log_format})
+    context.obj = GlobalFlags(config, {"log.level": log_level, "log.format": log_format, "log.file": log_file})
     if version:
         typer.echo(f"tarrafa {__version__}")
         raise typer.Exit

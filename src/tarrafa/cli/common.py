@@ -65,7 +65,8 @@ def configured(context: typer.Context, flags: Mapping[str, object], own: Path | 
     shared = context.obj
     assert isinstance(shared, GlobalFlags)
     configuration = load(shared.file or own, {**shared.flags, **flags})
-    logs.start(configuration.log.level, configuration.log.format)
+    section = configuration.log
+    logs.start(section.level, section.format, file=None if section.file == "none" else Path(section.file))
     return configuration
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.common import configured, option, switch
 from tarrafa.cli.progress_view import ProgressView, summary
-from tarrafa.configuration import Configuration, require_contact, to_toml
+from tarrafa.configuration import KEYS, Configuration, require_contact, to_toml
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
@@ -159,7 +160,7 @@ def _crawl_held(
 ) -> Progress:
     seeds = folder.add_seeds(given.urls)
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
-    folder.keep_configuration(to_toml(configuration))
+    folder.keep_configuration(to_toml(_without_log_flags(configuration)))
     collect_seldom()
     return_large_blocks()
 
@@ -175,6 +176,12 @@ def _crawl_held(
         progress = uvloop.run(run())
     folder.write_status(progress.told())
     return progress
+
+
+def _without_log_flags(configuration: Configuration) -> Configuration:
+    """Return the settings for later runs and commands. Flags of the log are for this run alone."""
+    keys = [key for key in KEYS.values() if key.section == "log" and configuration.origin(key).startswith("flag ")]
+    return replace(configuration, log=replace(configuration.log, **{key.attribute: key.default for key in keys}))
 
 
 async def _run(agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress], None]) -> Progress:

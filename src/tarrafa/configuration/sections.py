@@ -160,7 +160,7 @@ class WebSection:
 
 @dataclass(frozen=True, slots=True)
 class LogSection:
-    """The log, on standard error."""
+    """The log: events, one on each line."""
 
     level: str = _key(
         ChoiceType(LEVELS),
@@ -169,6 +169,9 @@ class LogSection:
         flag="--log-level",
     )
     format: str = _key(ChoiceType(FORMATS), "text", "text, or json for one object per line", flag="--log-format")
+    file: str = _key(
+        TextType(2_000), "none", "file that events are appended to, or none for standard error", flag="--log-file"
+    )
 
 
 class Key(NamedTuple):
