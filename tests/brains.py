@@ -4,7 +4,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tarrafa.agent import CrawlLimits, HostRecord, HostTable, Policies, make_brain
-from tarrafa.agent.frontier import BUFFER_LIMIT, EndUrl, Fetch, Instruction, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.frontier import (
+    BUFFER_LIMIT,
+    CountRefused,
+    EndUrl,
+    Fetch,
+    Instruction,
+    OfferSitemaps,
+    Purpose,
+    Resolve,
+    Tell,
+)
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import Instant
 from tarrafa.records import Failure, FailureKind, Headers, Page
@@ -176,6 +186,15 @@ def fetched_urls(fetches: Iterable[Instruction]) -> list[str]:
 
 def ended_urls(instructions: Iterable[Instruction]) -> list[EndUrl]:
     return [each for each in instructions if isinstance(each, EndUrl)]
+
+
+def refused_counts(instructions: Iterable[Instruction]) -> list[CountRefused]:
+    return [each for each in instructions if isinstance(each, CountRefused)]
+
+
+def told(instructions: Iterable[Instruction]) -> list[Tell]:
+    """Return what the log is to tell."""
+    return [each for each in instructions if isinstance(each, Tell)]
 
 
 def resolved_hosts(instructions: Iterable[Instruction]) -> list[str]:

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from brains import EPOCH, A, BrainDriver, BrainSettings, told
 from crawls import run, served
 from tarrafa.agent import events
+from tarrafa.agent.frontier import TellRobotsUnreachable, TellSuspended
 from tarrafa.logs import JsonFormatter
+from tarrafa.records import FailureKind
+from tarrafa.schedule import RetryPolicy
 
 
 class EventList(logging.Handler):
@@ -39,6 +43,20 @@ def test_moments_are_in_utc(logged: EventList) -> None:
     events.host_suspended("http://a.test", "timeout", 1_000_000_000.4)
     (entry,) = logged.entries
     assert (entry["event"], entry["until"]) == ("host suspended", "2001-09-09T01:46:40Z")
+
+
+def test_unreachable_robots_txt_is_told_with_the_time_of_the_next_try() -> None:
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(tries_limit=1, failures_limit=100)))
+    brain.schedule(f"{A}/")
+    brain.fail(brain.next_fetch(), FailureKind.TIMEOUT)
+    assert told(brain.take()) == [TellRobotsUnreachable(A, "timeout", EPOCH + brain.now + 300.0)]
+
+
+def test_suspension_is_told_with_its_reason_and_end() -> None:
+    brain = BrainDriver()
+    brain.allow_all(A)
+    brain.answer(brain.next_fetch(), 429, b"", ("Retry-After", "20000"))
+    assert told(brain.take()) == [TellSuspended(A, "busy", EPOCH + brain.now + 20_000.0)]
 
 
 @pytest.fixture(scope="module")

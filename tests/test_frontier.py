@@ -14,11 +14,13 @@ from brains import (
     C,
     D,
     fetched_urls,
+    refused_counts,
     resolved_hosts,
+    told,
     urls_of,
 )
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.frontier import CountRefused, Fetch, Purpose
+from tarrafa.agent.frontier import CountRefused, Fetch, Purpose, TellGivenUp
 from tarrafa.records import FailureKind
 from tarrafa.schedule import QUEUED_URLS_LIMIT, HostFailure, HostTraits, RetryPolicy, encode_hint
 
@@ -165,7 +167,9 @@ def test_host_at_its_page_limit_is_given_up_and_its_buffered_urls_are_counted_as
     brain.answer(robots, 404)
     brain.answer(brain.next_fetch())
     brain.now += DELAY_SECONDS
-    assert brain.step() == [CountRefused("host pages", 14)]
+    instructions = brain.step()
+    assert refused_counts(instructions) == [CountRefused("host pages", 14)]
+    assert told(instructions) == [TellGivenUp(A, "pages")]
     assert brain.record(A).status == HostStatus.GIVEN_UP
     assert brain.record(A).refused == 14
     assert [url in brain.frontier.urls for url in urls_of(A, 2)] == [True, False]
@@ -177,7 +181,7 @@ def test_urls_refused_for_the_page_limit_are_counted_once_however_often_they_are
     brain.hosts.meet(A).pages = 3
     for left_count, counted in [(10, 10), (10, 0), (14, 4), (12, 0)]:
         assert not brain.schedule(*urls_of(A, 5), left_count=left_count)
-        assert brain.take() == [CountRefused("host pages", counted)] * bool(counted)
+        assert refused_counts(brain.take()) == [CountRefused("host pages", counted)] * bool(counted)
     assert brain.record(A).refused == 14
     assert len(brain.frontier.urls) == 0
 
@@ -187,7 +191,7 @@ def test_url_that_ended_without_the_repository_knowing_is_not_counted_as_refused
     brain.allow_all(A)
     brain.answer(brain.next_fetch())
     assert not brain.schedule(f"{A}/", f"{A}/1", f"{A}/2", left_count=3)
-    assert brain.take() == [CountRefused("host pages", 2)]
+    assert refused_counts(brain.take()) == [CountRefused("host pages", 2)]
 
 
 def test_host_at_its_page_limit_is_visited_again_under_a_higher_limit() -> None:
