@@ -20,7 +20,7 @@ from brains import (
     urls_of,
 )
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.frontier import CountRefused, Fetch, Purpose, TellGivenUp
+from tarrafa.agent.frontier import TICK_HOSTS_COUNT, CountRefused, Fetch, Purpose, TellGivenUp
 from tarrafa.records import FailureKind
 from tarrafa.schedule import QUEUED_URLS_LIMIT, HostFailure, HostTraits, RetryPolicy, encode_hint
 
@@ -115,6 +115,36 @@ def test_room_made_after_the_last_tick_is_used_without_waiting_for_an_event() ->
     assert resolved_hosts(brain.step()) == []
     assert brain.visits.wake_at(brain.at) == brain.now
     assert resolved_hosts(brain.step()) == [B]
+
+
+def test_step_lets_a_bounded_number_of_new_hosts_enter_and_the_rest_follow_at_once() -> None:
+    """One page may name a hundred thousand hosts. A step that let all of them enter would block the event loop."""
+    hosts = [f"http://h{number}.example" for number in range(3 * TICK_HOSTS_COUNT)]
+    brain = BrainDriver(BrainSettings(WITH_CONTACT._replace(in_flight=len(hosts)), hosts_limit=len(hosts)))
+    for host in hosts:
+        brain.schedule(f"{host}/")
+    entered: list[str] = []
+    for _ in range(3):
+        assert not brain.frontier.is_idle
+        found = resolved_hosts(brain.step())
+        assert len(found) == TICK_HOSTS_COUNT
+        entered += found
+        assert brain.visits.wake_at(brain.at) == (brain.now if len(entered) < len(hosts) else None)
+    assert entered == hosts
+
+
+def test_suspended_hosts_that_come_back_together_are_woken_by_bounded_steps() -> None:
+    hosts = [f"http://h{number}.example" for number in range(2 * TICK_HOSTS_COUNT)]
+    brain = BrainDriver(BrainSettings(hosts_limit=len(hosts)))
+    for host in hosts:
+        brain.hosts.suspend(brain.hosts.meet(host), "timeout", EPOCH + 60.0, is_failing=True)
+        assert not brain.schedule(f"{host}/")
+    brain.now = 60.0
+    brain.step(0)
+    assert brain.frontier.suspended_count == TICK_HOSTS_COUNT
+    assert brain.visits.wake_at(brain.at) == brain.now
+    brain.step(0)
+    assert brain.frontier.suspended_count == 0
 
 
 # Hosts that are not admitted.

@@ -4,6 +4,7 @@ import pytest
 
 from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import ConstantDelay, Delays, HostTraits, TenTimesDelay
+from tarrafa.schedule.hosts import CALL_HOSTS_COUNT
 from tarrafa.schedule.messages import (
     BackOff,
     Fate,
@@ -198,6 +199,22 @@ def test_address_that_was_asked_for_counts_for_one_turn_however_long_that_took()
     bench.resolved(A, ["192.0.2.1"], 0.0, expires_at=1.0)
     bench.ended(visited(bench, 50.0), 50.0, OK)
     assert (bench.next(55.0), bench.next_unresolved(55.0)) == (None, A)
+
+
+def test_call_looks_at_a_bounded_number_of_expired_addresses_and_the_rest_follow_at_once() -> None:
+    """After an outage the address of every host has expired, and all of them are due at the same moment."""
+    count = CALL_HOSTS_COUNT + 1
+    bench = workbench(hosts_limit=count)
+    for number in range(count):
+        bench.add(f"http://{number}.test", ["first", "second"], 0.0)
+        bench.next_unresolved(0.0)
+        bench.resolved(f"http://{number}.test", [str(number)], 0.0, expires_at=1.0)
+    for _ in range(count):
+        bench.ended(visited(bench, 0.0), 0.0, OK)
+    for unresolved in (CALL_HOSTS_COUNT, count):
+        assert bench.next(10.0) is None
+        assert bench.counts(10.0).unresolved == unresolved
+        assert bench.wake_at() == (None if unresolved == count else 5.0)
 
 
 def test_late_answer_for_a_host_that_has_left_changes_nothing() -> None:

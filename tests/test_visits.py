@@ -21,7 +21,7 @@ from brains import (
 )
 from tarrafa.agent import CrawlLimits, HostStatus
 from tarrafa.agent.frontier import EndUrl, Fetch, Instruction, OfferSitemaps, Purpose
-from tarrafa.agent.visits import NAME_SECONDS
+from tarrafa.agent.visits import NAME_SECONDS, SKIPS_LIMIT
 from tarrafa.obey import ROBOTS_MAX_BYTES
 from tarrafa.records import FailureKind
 from tarrafa.schedule import RetryPolicy
@@ -70,6 +70,22 @@ def test_disallowed_url_ends_without_a_fetch_and_costs_no_delay() -> None:
     assert fetched_urls(instructions) == [f"{A}/open"]
     assert brain.visits.in_flight == 1
     assert brain.record(A).failures == 0
+
+
+def test_step_refuses_a_bounded_number_of_urls_and_the_rest_follow_at_once() -> None:
+    count = SKIPS_LIMIT // 10 + 1
+    hosts = [f"http://h{number}.example" for number in range(count)]
+    brain = BrainDriver(BrainSettings(WITH_CONTACT._replace(in_flight=count)))
+    for host in hosts:
+        brain.schedule(*urls_of(host, 10))
+    for robots in brain.run():
+        brain.answer(robots, 200, ALL_CLOSED)
+    brain.now += DELAY_SECONDS
+    assert brain.visits.step(brain.at, UNLIMITED)
+    assert len(ended_urls(brain.take())) == SKIPS_LIMIT
+    assert brain.visits.wake_at(brain.at) == brain.now
+    assert brain.visits.step(brain.at, UNLIMITED)
+    assert len(ended_urls(brain.take())) == 10 * count - SKIPS_LIMIT
 
 
 def test_robots_txt_that_has_expired_is_fetched_again_before_the_next_page() -> None:

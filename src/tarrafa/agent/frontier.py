@@ -9,7 +9,7 @@ its URLs to the repository and is held back here until its time has come. What i
 """
 
 import heapq
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -37,7 +37,8 @@ from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
 BUFFER_LIMIT = 100_000  # URLs, of all hosts
-_REFILL_COUNT = 1_000  # hosts refilled in one tick
+# Hosts that one tick wakes, refills and lets enter, each. More wait for the next tick, so that a step stays short.
+TICK_HOSTS_COUNT = 500
 # Reasons for giving a host up: it has reached its page limit, or has needed too many visits for too few pages.
 _PAGE_LIMIT, _VISIT_LIMIT = "pages", "visits"
 # Visits to a host, for each page of its limit: redirects and errors without end give no page that could be counted.
@@ -221,7 +222,7 @@ class Frontier:
         self.instructions: list[Instruction] = []
         # Hosts with buffered URLs that are to enter the workbench. Filled by scheduled, release, _wake and _refill,
         # emptied by tick.
-        self._entering: dict[str, None] = {}
+        self._entering: OrderedDict[str, None] = OrderedDict()
         # Suspended hosts that keep a URL here: a heap by wall-clock time. Filled by hold_back, emptied by _wake.
         self._suspended: list[tuple[float, str]] = []
         self._suspended_names: set[str] = set()
@@ -280,13 +281,14 @@ class Frontier:
         return _VISIT_LIMIT if host.visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
 
     def tick(self, at: Instant) -> None:
-        """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter."""
+        """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter: a bounded number."""
         self._wake(at)
-        for name in self._workbench.needs_urls(at.monotonic, _REFILL_COUNT):
+        for name in self._workbench.needs_urls(at.monotonic, TICK_HOSTS_COUNT):
             self._refill(name, at)
-        while self._entering and self._has_room(at):
-            name = next(iter(self._entering))
-            del self._entering[name]
+        for _ in range(TICK_HOSTS_COUNT):
+            if not self._entering or not self._has_room(at):
+                return
+            name, _ = self._entering.popitem(last=False)
             self._refill(name, at)
 
     def _has_room(self, at: Instant) -> bool:
@@ -324,7 +326,9 @@ class Frontier:
         return wait_seconds if 0.0 < wait_seconds <= WAIT_MAX_SECONDS else 0.0
 
     def _wake(self, at: Instant) -> None:
-        while self._suspended and self._suspended[0][0] <= at.wall:
+        for _ in range(TICK_HOSTS_COUNT):
+            if not self._suspended or self._suspended[0][0] > at.wall:
+                return
             name = heapq.heappop(self._suspended)[1]
             self._suspended_names.remove(name)
             self._entering[name] = None

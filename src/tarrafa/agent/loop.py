@@ -39,7 +39,7 @@ from tarrafa.verify import Scheduled
 REPORT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.001  # at least, so that other callbacks get their turn
 _UNLIMITED = 2**31
-_TAKE_COUNT = 500  # hosts at a time, for the same reason
+_TAKE_COUNT = 5_000  # hosts and URLs at a time, for the same reason
 _NO_PLACE = Place(NO_FILE, 0)
 
 
@@ -173,10 +173,12 @@ class Agent:
     async def _take(self, scheduled: list[Scheduled]) -> bool:
         """Hand scheduled URLs to the frontier; return True if any of them is new there."""
         self._frontier.urls.finish(self._checkpoints.take_finished())
-        has_new = False
-        for number, each in enumerate(scheduled, 1):
+        has_new, count = False, 0
+        for each in scheduled:
             has_new |= self._frontier.scheduled(each, instant_of(self._clock))
-            if number % _TAKE_COUNT == 0:
+            count += 1 + len(each.urls)
+            if count >= _TAKE_COUNT:
+                count = 0
                 await asyncio.sleep(0)
         self._carry_out()
         return has_new

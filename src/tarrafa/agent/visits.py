@@ -34,6 +34,7 @@ from tarrafa.schedule import Fate, FollowUp, UrlKind, Visit, VisitResult, Workbe
 from tarrafa.urls import host_name, host_of
 
 NAME_SECONDS = 300.0  # for which a resolved address is valid
+SKIPS_LIMIT = 500  # visits that one step may name and not make: refused, or waiting for robots.txt
 ROBOTS_MEMORY_BYTES = 64 * 1024 * 1024
 # What a permission takes beside its rules: itself, the host's name, the dictionary entry.
 _ENTRY_BYTES = 400
@@ -106,8 +107,10 @@ class Visits:
 
     def is_exhausted(self, at: Instant) -> bool:
         """Return True if no visit can follow from what is in memory, except for suspended hosts."""
+        if not self.is_idle:
+            return False
         counts = self._workbench.counts(at.monotonic)
-        return self.is_idle and not counts.waiting and not counts.unresolved
+        return not counts.waiting and not counts.unresolved
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `step` may have something new to do; None if only events can tell."""
@@ -117,7 +120,10 @@ class Visits:
         return min((when for when in times if when is not None), default=None)
 
     def step(self, at: Instant, room: int) -> bool:
-        """Begin what may begin, at most `room` visits; return True if there were fewer than could have begun."""
+        """Begin what may begin, at most `room` visits; return True if there were fewer than could have begun.
+
+        A step does a bounded amount of work. What it leaves is due at once, as `wake_at` says.
+        """
         self._frontier.tick(at)
         is_short = self._begin_visits(at, min(room, self._in_flight_limit - self.in_flight))
         # After the visits, because a host whose address has expired is found when its turn comes.
@@ -131,15 +137,18 @@ class Visits:
             self._frontier.instructions.append(Resolve(host, host_name(host)))
 
     def _begin_visits(self, at: Instant, room: int) -> bool:
+        skips = 0
         while room > 0:
-            visit = self._workbench.next(at.monotonic)
+            visit = self._workbench.next(at.monotonic) if skips < SKIPS_LIMIT else None
             if visit is None:
                 return True
             fetch = self._begin(visit, at)
-            if fetch is not None:
-                self.in_flight += 1
-                self._frontier.instructions.append(fetch)
-                room -= 1
+            if fetch is None:
+                skips += 1
+                continue
+            self.in_flight += 1
+            self._frontier.instructions.append(fetch)
+            room -= 1
         return False
 
     def resolved(self, host: str, found: tuple[str, ...] | Failure, at: Instant) -> None:

@@ -16,6 +16,7 @@ from tarrafa.schedule.delays import Delays, HostTraits
 from tarrafa.schedule.messages import NO_HISTORY, HostHistory, Visit
 
 QUEUED_URLS_LIMIT = 10  # of one host, besides the one in flight
+CALL_HOSTS_COUNT = 1_000  # hosts whose time has come that one call handles
 LOW_URLS_COUNT = 3  # a host with so few URLs left needs more
 NEVER = float("-inf")
 _NO_TRAITS = HostTraits()
@@ -217,7 +218,10 @@ class WorkbenchHosts:
 
     def expire(self, now: float) -> None:
         """Handle the hosts whose delay has passed: forget them, resolve them again, or ask for URLs."""
-        while (entry := self.timers.pop(now)) is not None:
+        for _ in range(CALL_HOSTS_COUNT):
+            entry = self.timers.pop(now)
+            if entry is None:
+                return
             host = entry[2]
             host.is_timed = False
             if self.by_name.get(host.name) is not host:

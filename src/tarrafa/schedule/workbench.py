@@ -20,6 +20,9 @@
    with a history waits until the time given there besides, and its failures go on counting.
 9. A clock that stands still, jumps forward or goes back breaks none of these.
 10. No lost wake-ups: when a visit is allowed, `next` returns one, and `wake_at` is never later than the next one.
+11. Each call looks at a bounded number of hosts whose time has come (`CALL_HOSTS_COUNT`), so that a hundred thousand
+    that become due together do not block the caller. `wake_at` then says that there is more, and 10 holds for the
+    calls after.
 
 A visit costs O(log n): see `calendar_queue`.
 """
@@ -30,6 +33,7 @@ from tarrafa.records import FailureKind
 from tarrafa.schedule.address_queues import AddressQueues
 from tarrafa.schedule.delays import Delays, HostTraits, bounded_wait_seconds
 from tarrafa.schedule.hosts import (
+    CALL_HOSTS_COUNT,
     LOW_URLS_COUNT,
     NEVER,
     QUEUED_URLS_LIMIT,
@@ -163,7 +167,10 @@ class Workbench:
     def next(self, now: float) -> Visit | None:
         """Return the next visit. The caller makes it and reports by `ended`, or by `skip`."""
         now = self._tick(now)
-        while (host := self._queues.pop(now)) is not None:
+        for _ in range(CALL_HOSTS_COUNT):
+            host = self._queues.pop(now)
+            if host is None:
+                return None
             address = host.address
             assert address is not None
             if host.expires_at > now or host.has_fresh_address:
