@@ -1,9 +1,10 @@
-"""Measure what ranking costs, from links in Parquet to ranks, beside plain Python on the same rows.
+"""Measure what ranking costs, from links in Parquet to ranks, beside scipy with the whole matrix in memory.
 
 A separate process writes the links of a simulated crawl, so that memory is that of ranking alone. Ours reads every row
 from disk, merges copies, damps templates, ranks pages and hosts, counts anchor texts and writes a generation; then
-again after a hundredth was added. The peer reads a part of the same rows into dictionaries and iterates as often, and
-does nothing else. CPU is that of the whole process.
+again after a hundredth was added. The peer is a process of its own that reads a part of the same rows, numbers URLs by
+Arrow, multiplies a scipy matrix as often, and does nothing else. CPU is that of the whole process. Looking up the rank
+of a million URLs is measured too.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import json
 import multiprocessing
 import tempfile
 import time
-from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import sparse
 
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.ranker import update_ranks
@@ -26,11 +28,12 @@ from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS, read_batches
 from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.lab.experiment.measurement import measure_cost, rss_bytes
 from tarrafa.memory import keep_freed_memory
-from tarrafa.rank import RankCounts
+from tarrafa.rank import Ranks
 
 SEED = 1
 LINKS_COUNT = 10_000_000
-PEER_LINKS = 200_000
+PEER_LINKS = 2_000_000
+LOOKUPS = 1_000_000
 LINKS_PER_PAGE = 30
 PAGES_PER_HOST = 100
 MENU = 12  # links in each host's template
@@ -120,56 +123,83 @@ def anchor_texts(numbers: Numbers) -> pa.Array:
     return pc.binary_join_element_wise("words of link", pc.cast(pa.array(numbers), pa.string()), " ")
 
 
-def plain_ranks(root: Path, links_max: int, iterations: int) -> int:
-    """Compute PageRank with dictionaries over the first rows; return the number of rows."""
-    count = 0
-    leaving: dict[str, set[str]] = defaultdict(set)
+def scipy_ranks(root: Path, links_max: int, iterations: int) -> dict[str, Any]:
+    """Compute PageRank of the first rows with everything in memory; return its cost."""
+    before_bytes, count = rss_bytes(), 0
+
+    def rank() -> None:
+        nonlocal count
+        sources, targets = read_links(root, links_max)
+        count = len(sources)
+        iterate(sources, targets, iterations)
+
+    cost = measure_cost(rank)
+    return {
+        "links": count,
+        "cpu_seconds": round(cost.cpu_seconds, 2),
+        "us_per_link": round(cost.cpu_seconds / count * 1e6, 3),
+        "bytes_per_link": round(cost.peak_bytes / count, 1),
+        "peak_bytes": before_bytes + cost.peak_bytes,
+    }
+
+
+def read_links(root: Path, links_max: int) -> tuple[Numbers, Numbers]:
+    """Return the numbers of sources and targets of the first rows."""
+    columns: list[list[pa.Array]] = [[], []]
     for batch in read_batches(CrawlFolder(root).links, LINKS, 1, ["source", "target"]):
-        for source, target in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            leaving[source].add(target)
-            leaving[target]
-            count += 1
-        if count >= links_max:
+        for column, values in zip(columns, batch.columns, strict=True):
+            column.append(values.cast(pa.large_string()))
+        if sum(map(len, columns[0])) >= links_max:
             break
-    iterate(leaving, iterations)
-    return count
+    coded = pa.concat_arrays(columns[0] + columns[1]).dictionary_encode().indices.to_numpy()
+    sources, targets = np.split(coded, 2)
+    return sources, targets
 
 
-def iterate(leaving: dict[str, set[str]], iterations: int) -> dict[str, float]:
-    size, damping = len(leaving), 0.85
-    ranks = dict.fromkeys(leaving, 1 / size)
+def iterate(sources: Numbers, targets: Numbers, iterations: int) -> NDArray[np.float64]:
+    size, damping = 1 + max(int(sources.max()), int(targets.max())), 0.85
+    matrix = sparse.coo_array((np.ones(len(sources)), (targets, sources)), shape=(size, size)).tocsr()
+    np.minimum(matrix.data, 1, out=matrix.data)
+    leaving = np.bincount(matrix.indices, matrix.data, size)
+    shares, ranks = 1 / np.maximum(leaving, 1), np.full(size, 1 / size)
     for _ in range(iterations):
-        lost = sum(ranks[url] for url, targets in leaving.items() if not targets)
-        following = dict.fromkeys(leaving, (1 - damping + damping * lost) / size)
-        for url, targets in leaving.items():
-            for target in targets:
-                following[target] += damping * ranks[url] / len(targets)
-        ranks = following
+        ranks = damping * (matrix @ (ranks * shares))
+        ranks += (1 - ranks.sum()) / size
     return ranks
 
 
 def measure(root: Path, links: int) -> dict[str, Any]:
-    maker = multiprocessing.get_context("spawn").Process(target=make_crawl, args=(root, links))
-    maker.start()
-    maker.join()
-    folder = CrawlFolder(root)
-    keep_freed_memory()
-    whole, counts = ranked(folder)
-    commit(folder, 2)
-    added, _ = ranked(folder)
-    start = time.process_time()
-    peer_links = plain_ranks(root, min(links, PEER_LINKS), counts.iterations)
-    peer = (time.process_time() - start) / peer_links * 1e6
+    # Each part has a process of its own, which ends with it.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as apart:
+        apart.submit(make_crawl, root, links).result()
+        folder = CrawlFolder(root)
+        keep_freed_memory()
+        whole, ranks = ranked(folder)
+        lookup = looked_up(ranks, links // LINKS_PER_PAGE)
+        iterations = ranks.counts.iterations
+        del ranks
+        commit(folder, 2)
+        added, _ = ranked(folder)
+        peer = apart.submit(scipy_ranks, root, min(links, PEER_LINKS), iterations).result()
     ours = whole["cpu_seconds"] / whole["links"] * 1e6
     return {
-        "tarrafa": {**whole, "us_per_link": round(ours, 3)},
+        "tarrafa": {**whole, "us_per_link": round(ours, 3), "bytes_per_link": round(whole["grown_bytes"] / links, 1)},
         "added": added,
-        "plain_python": {"links": peer_links, "us_per_link": round(peer, 3)},
-        "ratio_plain_python": round(peer / ours, 2),
+        "lookup": lookup,
+        "scipy_in_memory": peer,
+        "cpu_ratio_scipy": round(ours / peer["us_per_link"], 2),
     }
 
 
-def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
+def looked_up(ranks: Ranks, pages: int) -> dict[str, Any]:
+    urls = url_texts(np.random.default_rng(SEED).integers(0, pages, LOOKUPS))
+    start = time.process_time()
+    found = ranks.lookup_many(urls)
+    seconds = time.process_time() - start
+    return {"urls": len(found), "known": int((found > 0).sum()), "cpu_seconds": round(seconds, 3)}
+
+
+def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], Ranks]:
     before_bytes = rss_bytes()
     cost = measure_cost(lambda: update_ranks(folder, lambda *_: None))
     ranks = update_ranks(folder, lambda *_: None)
@@ -180,18 +210,21 @@ def ranked(folder: CrawlFolder) -> tuple[dict[str, Any], RankCounts]:
         "wall_seconds": round(cost.wall_seconds, 2),
         "cpu_seconds": round(cost.cpu_seconds, 2),
         "peak_bytes": before_bytes + cost.peak_bytes,
+        "grown_bytes": cost.peak_bytes,
     }
-    return found, ranks.counts
+    return found, ranks
 
 
 def show(report: dict[str, Any]) -> None:
-    ours, added, peer = report["tarrafa"], report["added"], report["plain_python"]
+    ours, added, peer, lookup = (report[name] for name in ("tarrafa", "added", "scipy_in_memory", "lookup"))
     print(f"{ours['links']:,} links to {ours['urls']:,} URLs, {ours['iterations']} iterations")
     for name, cost in (("all of them", ours), ("a hundredth more", added)):
         seconds = f"{cost['cpu_seconds']:6.2f} CPU s {cost['wall_seconds']:6.2f} s"
         print(f"{name:20} {seconds} {cost['peak_bytes'] / 1e6:6.0f} MB at the highest")
-    print(f"{'tarrafa':20} {ours['us_per_link']:6.2f} µs a link")
-    print(f"{'plain Python':20} {peer['us_per_link']:6.2f} µs a link  {report['ratio_plain_python']:.1f}x tarrafa")
+    for name, cost in (("tarrafa", ours), (f"scipy, {peer['links']:,} links", peer)):
+        memory = f"{cost['bytes_per_link']:7.1f} bytes of memory a link"
+        print(f"{name:24} {cost['us_per_link']:6.2f} µs a link {memory}")
+    print(f"{lookup['urls']:,} URLs looked up in {lookup['cpu_seconds']:.2f} CPU s")
 
 
 def main() -> None:

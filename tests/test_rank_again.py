@@ -139,28 +139,28 @@ def test_two_processes_do_not_rank_at_once(crawl: Crawl) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-import tarrafa.disk
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.agent import CrawlFolder
 
 left = int(sys.argv[2])
-replace = Path.replace
 
-def counted(self, target):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), 9)
-    return replace(self, target)
+def counted(function):
+    def call(*arguments):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), 9)
+        return function(*arguments)
+    return call
 
-Path.replace = counted
+os.fsync, Path.replace = counted(os.fsync), counted(Path.replace)
 update_ranks(CrawlFolder(Path(sys.argv[1])), lambda *_: None)
 """
 
 
-@pytest.mark.parametrize("step", [1, 2, 4, 9, 20])
+@pytest.mark.parametrize("step", [1, 2, 6, 13, 20, 29, 30])
 def test_killed_at_any_file_the_old_ranks_stay_and_the_next_run_computes_the_new_ones(crawl: Crawl, step: int) -> None:
-    """A run writes two parts, merges each with the one before, and writes fifteen columns and the manifest."""
+    """A run syncs and renames two parts, merges each with the one before, syncs fifteen columns, and the manifest."""
     crawl.visit(A, link(B))
     crawl.ranks(RankSettings())
     crawl.visit(C, link(B))
@@ -176,6 +176,8 @@ def test_killed_at_any_file_the_old_ranks_stay_and_the_next_run_computes_the_new
     assert new.generation == 2
     assert of(new, B).links_in.tolist() == [2]
     assert not list(crawl.folder.ranks.rglob("*.unfinished"))
+    names = sorted(path.name for path in crawl.folder.ranks.iterdir())
+    assert names == ["generation-00000002", "held-by", "manifest.json", "parts-2"]
 
 
 def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

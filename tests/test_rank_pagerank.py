@@ -1,20 +1,45 @@
 """PageRank against the equations that define it, and its iterations."""
 
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tarrafa.rank.pagerank import DAMPING, link_matrix, pagerank
+from tarrafa.rank import LinkMatrix, PageRankResult, Scratch, link_block, pagerank
+from tarrafa.rank.pagerank import DAMPING
 
 COUNT = 7
+BLOCK_ROWS = 3
 LINKS = st.lists(st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1)), max_size=30)
 
 
-def ranks_of(links: list[tuple[int, int]], count: int = COUNT, tolerance: float = 1e-12) -> NDArray[np.float64]:
+def ranked(
+    sources: NDArray[Any],
+    targets: NDArray[Any],
+    count: int,
+    weights: NDArray[Any] | None = None,
+    start: NDArray[np.float64] | None = None,
+    tolerance: float = 1e-12,
+    iterations_max: int = 1000,
+) -> PageRankResult:
+    """Rank nodes by a matrix of several blocks."""
+    weights = np.ones(len(sources), np.float32) if weights is None else weights
+    with Scratch(Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(gettempdir())) as scratch:
+        matrix = LinkMatrix(scratch, count)
+        for first in range(0, count, BLOCK_ROWS):
+            rows = np.flatnonzero((targets >= first) & (targets < first + BLOCK_ROWS))
+            shape = (min(BLOCK_ROWS, count - first), count)
+            matrix.add(first, link_block(sources[rows], targets[rows] - first, weights[rows], shape))
+        return pagerank(matrix, start, tolerance=tolerance, iterations_max=iterations_max)
+
+
+def ranks_of(links: list[tuple[int, int]], count: int = COUNT) -> NDArray[np.float64]:
     pairs = np.array(links, np.int64).reshape(-1, 2)
-    matrix = link_matrix(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), count)
-    return pagerank(matrix, tolerance=tolerance, iterations_max=1000).ranks
+    return ranked(pairs[:, 0], pairs[:, 1], count).ranks
 
 
 def solved(links: list[tuple[int, int]], count: int = COUNT) -> NDArray[np.float64]:
@@ -45,25 +70,22 @@ def test_no_rank_is_negative_and_the_mean_is_one(links: list[tuple[int, int]]) -
 @given(LINKS, st.lists(st.floats(0, 100), min_size=COUNT, max_size=COUNT))
 def test_the_start_does_not_change_the_ranks(links: list[tuple[int, int]], start: list[float]) -> None:
     pairs = np.array(links, np.int64).reshape(-1, 2)
-    matrix = link_matrix(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)), COUNT)
-    begun = pagerank(matrix, np.array(start), tolerance=1e-12, iterations_max=1000)
+    begun = ranked(pairs[:, 0], pairs[:, 1], COUNT, start=np.array(start))
     assert np.allclose(begun.ranks, solved(links), atol=1e-8)
 
 
 def test_former_ranks_are_confirmed_in_one_iteration() -> None:
     draw = np.random.default_rng(1)
     sources, targets = draw.integers(0, 500, 5000), draw.integers(0, 500, 5000) ** 2 // 500
-    matrix = link_matrix(sources, targets, np.ones(5000, np.float32), 500)
-    first = pagerank(matrix, tolerance=1e-9)
-    again = pagerank(matrix, first.ranks, tolerance=1e-9)
+    first = ranked(sources, targets, 500, tolerance=1e-9)
+    again = ranked(sources, targets, 500, start=first.ranks.copy(), tolerance=1e-9)
     assert first.iterations > 10
     assert again.iterations == 1
     assert np.allclose(again.ranks, first.ranks)
 
 
 def test_iterations_are_bounded() -> None:
-    matrix = link_matrix(np.array([0, 1]), np.array([1, 2]), np.ones(2), 3)
-    assert pagerank(matrix, tolerance=0.0, iterations_max=4).iterations == 4
+    assert ranked(np.array([0, 1]), np.array([1, 2]), 3, tolerance=0.0, iterations_max=4).iterations == 4
 
 
 def test_a_graph_without_nodes_has_no_ranks() -> None:
@@ -75,6 +97,15 @@ def test_a_repeated_link_counts_once() -> None:
 
 
 def test_light_links_pass_on_less() -> None:
-    matrix = link_matrix(np.array([0, 0]), np.array([1, 2]), np.array([0.25, 1.0]), 3)
-    ranks = pagerank(matrix, tolerance=1e-12, iterations_max=1000).ranks
+    ranks = ranked(np.array([0, 0]), np.array([1, 2]), 3, np.array([0.25, 1.0], np.float32)).ranks
     assert ranks[1] < ranks[2]
+
+
+def test_a_row_in_several_blocks_has_the_links_of_all(tmp_path: Path) -> None:
+    """A host whose pages are in two buckets is a row of two blocks."""
+    with Scratch(tmp_path) as scratch:
+        matrix = LinkMatrix(scratch, 3)
+        for source in (1, 2):
+            matrix.add(0, link_block(np.array([source]), np.array([0]), np.ones(1, np.float32), (1, 3)))
+        assert matrix.multiply(np.array([1.0, 2.0, 4.0])).tolist() == [6, 0, 0]
+        assert (matrix.leaving.tolist(), matrix.links_count) == ([0, 1, 1], 2)

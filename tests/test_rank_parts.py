@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from archive_pages import quick_folder
 from tarrafa.errors import DamagedError
 from tarrafa.rank import GraphParts, LinkRows, RowKind, fingerprints_of
-from tarrafa.rank.arrays import distinct_hashes, host_hashes_of, number_texts, restore_texts, rows_of_runs, sorted_rows
+from tarrafa.rank.arrays import distinct_hashes, host_hashes_of, number_texts, restore_texts, sorted_rows
 from tarrafa.rank.reduction import LinkPart
 from tarrafa.urls import canonical, fingerprint, host_hash, host_of
 
@@ -128,12 +128,6 @@ def test_hashes_are_sorted_and_numbered_as_by_numpy(numbers: list[int]) -> None:
         firsts.tolist(),
         numbers_of_rows.tolist(),
     ]
-
-
-@given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 5))))
-def test_rows_of_runs_follow_one_another(pairs: list[tuple[int, int]]) -> None:
-    starts, counts = np.array(pairs, np.int64).reshape(-1, 2).T
-    assert rows_of_runs(starts, counts).tolist() == [start + step for start, count in pairs for step in range(count)]
 
 
 @given(LINKS, LINKS)

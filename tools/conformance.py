@@ -9,6 +9,7 @@ import argparse
 import base64
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -23,10 +25,11 @@ import ir
 from tarrafa import urls
 from tarrafa.errors import InputError
 from tarrafa.obey import product_token, read_robots
-from tarrafa.rank import pagerank
-from tarrafa.rank.pagerank import link_matrix
+from tarrafa.rank import LinkMatrix, Scratch, link_block, pagerank
 
 Case = dict[str, Any]
+
+BLOCK_NODES = 50_000  # targets of a block of the link matrix
 
 
 @dataclass
@@ -124,12 +127,23 @@ def graph_group(path: Path) -> Group:
     best = table_of(path.with_name(f"{name}.pagerank_top1000.tsv"), pl.UInt32, pl.Float64)["left"].to_list()
     sources, targets = links["left"].to_numpy(), links["right"].to_numpy()
     count = 1 + max(int(sources.max()), int(targets.max()))
-    ranks = pagerank(link_matrix(sources, targets, np.ones(len(links)), count)).ranks
+    ranks = ranks_of(sources, targets, count)
     ours = set(np.argsort(-ranks, kind="stable")[: len(best)].tolist())
     group = Group(name, counts=True)
     for page in best:
         group.add(f"page {page} is among the best {len(best):,}", page in ours, True)
     return group
+
+
+def ranks_of(sources: NDArray[Any], targets: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """Rank the nodes of a graph as `tarrafa rank` does: from a matrix on disk, block by block."""
+    with Scratch(Path(tempfile.gettempdir())) as scratch:
+        matrix = LinkMatrix(scratch, count)
+        for first in range(0, count, BLOCK_NODES):
+            rows = np.flatnonzero(targets // BLOCK_NODES == first // BLOCK_NODES)
+            shape = (min(BLOCK_NODES, count - first), count)
+            matrix.add(first, link_block(sources[rows], targets[rows] - first, np.ones(len(rows)), shape))
+        return pagerank(matrix).ranks
 
 
 def table_of(path: Path, *kinds: Any) -> pl.DataFrame:

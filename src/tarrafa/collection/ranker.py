@@ -28,14 +28,15 @@ from tarrafa.rank import (
     U64,
     AgentRows,
     DocumentRows,
+    GenerationWriter,
     GraphParts,
     LinkRows,
     Ranks,
     RankSettings,
     RowKind,
+    Scratch,
     compute,
     fingerprints_of,
-    write_generation,
 )
 from tarrafa.rank.generation import MANIFEST
 
@@ -118,9 +119,10 @@ def update_ranks(folder: CrawlFolder, report: RankProgress, settings: RankSettin
         # Memory freed by the reading threads is of no use to this one; return it to the system.
         pa.default_memory_pool().release_unused()
         former = None if ranks is None else lambda fingerprints: ranks.of(fingerprints).rank
-        columns, counts = compute(parts, settings, former, lambda step: report(step, 0, 0))
-        report("writing", 0, 0)
-        write_generation(place, columns, counts, taken, settings)
+        with map_disk_errors(place), Scratch(place) as scratch, GenerationWriter(place) as generation:
+            counts = compute(parts, generation, settings, former, lambda step: report(step, 0, 0), scratch)
+            report("writing", 0, 0)
+            generation.commit(counts, taken, settings)
     found = Ranks.open(place)
     assert found is not None
     return found

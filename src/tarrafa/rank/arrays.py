@@ -1,5 +1,6 @@
 """Arrays of numbers in place of texts: their types, fingerprints of columns of texts, and sorted arrays."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 # Ranks join the rows of all agents. Each agent has its own secret seed, so fingerprints here use a fixed one.
 FINGERPRINT_SEED = 0
 
+_CHUNK_ROWS = 1 << 17  # rows that fit into the processor's cache
 # The first slash after these characters ends the host.
 _HOST_START = len("http://x")
 
@@ -135,10 +137,9 @@ def runs(column: NDArray[Any]) -> tuple[I64, I64]:
     return starts, np.diff(starts, append=len(column))
 
 
-def rows_of_runs(starts: I64, counts: I64) -> I64:
-    """Return the rows of some runs, run by run."""
-    ends = np.cumsum(counts)
-    return np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+def chunks(count: int) -> Iterator[slice]:
+    """Split rows into chunks, so that what is computed of them stays small."""
+    return (slice(first, min(count, first + _CHUNK_ROWS)) for first in range(0, count, _CHUNK_ROWS))
 
 
 def pack_pairs(high: NDArray[Any], low: NDArray[Any] | int) -> U64:
@@ -156,21 +157,6 @@ def unpack_pairs(both: U64) -> tuple[U32, U32]:
 def join_arrays(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     """Concatenate arrays; an empty list gives an empty array of the type."""
     return np.concatenate([np.empty(0, dtype), *columns])
-
-
-def renumbering(count: int, used: NDArray[Any]) -> U32:
-    """Return a table from old numbers to new ones; `used` are the old numbers that get one, in order."""
-    found = np.zeros(count, np.uint32)
-    found[used] = np.arange(len(used), dtype=np.uint32)
-    return found
-
-
-def used_numbers(count: int, *columns: NDArray[Any]) -> I64:
-    """Return the numbers below `count` that occur in the columns, in order."""
-    is_used = np.zeros(count, np.bool_)
-    for column in columns:
-        is_used[column] = True
-    return np.flatnonzero(is_used)
 
 
 def find_rows(column: U64, wanted: U64) -> tuple[I64, Mask]:

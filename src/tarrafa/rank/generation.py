@@ -12,26 +12,30 @@
 """
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
+from tarrafa.disk import atomic_file, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError
-from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows
-from tarrafa.rank.pipeline import GenerationColumns, RankCounts, RankSettings
+from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows, fingerprints_of, sorted_rows
+from tarrafa.rank.pagerank import DAMPING, ITERATIONS_MAX, TOLERANCE
 
 FORMAT = 3
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"generation-[0-9]{8,}")
 _OPENING_TRIES = 5
+_HEADER_BYTES = 128  # of a numpy file with one column
+_CHUNK_ROWS = 1 << 17
 _REMEDY = "remove the folder, then run tarrafa rank again"
 
 
@@ -41,6 +45,55 @@ class AgentRows(NamedTuple):
     checkpoint: int
     documents: int
     links: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankSettings:
+    damping: float = DAMPING
+    tolerance: float = TOLERANCE
+    iterations_max: int = ITERATIONS_MAX
+    # A link on more than this share of a host's pages belongs to a template, and counts like a few links.
+    template_share: float = 0.5
+    template_few: int = 5
+    anchors_max: int = 20  # texts for one target
+    anchor_targets_max: int = 20  # a text that one host uses for more targets says nothing
+
+
+class RankCounts(NamedTuple):
+    pages: int  # fetched pages, copies included
+    urls: int  # pages, and all targets of links
+    hosts: int
+    links: int  # pairs of nodes with a link
+    copies: int
+    redirects: int
+    anchors: int  # pairs of a target and a text
+    iterations: int
+
+
+class GenerationColumns(NamedTuple):
+    """The columns of a generation; each is a file of that name."""
+
+    urls: U64  # fingerprints, sorted
+    rank: F32
+    host_rank: F32
+    links_in: U32
+    links_outside: U32
+    nodes: U32  # for each URL: the number of its node
+    representatives: U64  # for each node: the fingerprint of its representative; 0 if that was not fetched
+    anchor_starts: I64  # for each node, and where the last one ends
+    anchor_texts: U32
+    anchor_votes: U32
+    text_edges: I64
+    text_bytes: NDArray[np.uint8]
+    hosts: U64  # hashes, sorted
+    host_ranks: F32
+    host_pages: U32  # fetched pages
+
+
+# The type of each column's values, as its annotation says: NDArray[np.uint64] is ndarray[shape, dtype[np.uint64]].
+_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(get_args(get_args(kind)[1])[0]) for name, kind in get_type_hints(GenerationColumns).items()
+}
 
 
 class RankColumns(NamedTuple):
@@ -91,6 +144,16 @@ class Ranks:
         values = (columns.rank, columns.host_rank, columns.links_in, columns.links_outside)
         return RankColumns(*(_pick(column, rows, is_known) for column in values))
 
+    def lookup_many(self, urls: Sequence[str] | pa.Array) -> F32:
+        """Return the rank of each URL; 0 if it is unknown. The URLs are canonical."""
+        fingerprints = fingerprints_of(urls if isinstance(urls, pa.Array) else pa.array(urls, pa.large_string()))
+        # Sorted, they are looked up in one run through the column.
+        order = sorted_rows(fingerprints)
+        rows, is_known = find_rows(self._columns.urls, fingerprints[order])
+        found = np.empty(len(order), np.float32)
+        found[order] = _pick(self._columns.rank, rows, is_known)
+        return found
+
     def anchors(self, fingerprints: U64) -> list[list[tuple[str, int]]]:
         """Return the texts of links to each URL, with the number of hosts that use them, best first."""
         rows, is_known = find_rows(self._columns.urls, fingerprints)
@@ -132,31 +195,70 @@ def _pick(column: NDArray[Any], rows: I64, is_known: Mask) -> NDArray[Any]:
     return np.where(is_known, column[rows], column.dtype.type(0))
 
 
-def write_generation(
-    folder: Path,
-    columns: GenerationColumns,
-    counts: RankCounts,
-    agent_rows: Mapping[str, AgentRows],
-    settings: RankSettings,
-) -> None:
-    """Write the next generation, then remove the one before. The caller has locked the folder."""
-    with map_disk_errors(folder):
+class GenerationWriter:
+    """Writes the next generation, column by column. The caller has locked the folder.
+
+    Nothing refers to the new files before commit, so a process may be killed at any moment.
+    """
+
+    def __init__(self, folder: Path) -> None:
         former = read_manifest(folder)
-        generation = 1 + (former["generation"] if former else 0)
-        place = folder / _name(generation)
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        files = {name: _write_column(place / f"{name}.npy", column) for name, column in columns._asdict().items()}
+        self._folder, self._generation = folder, 1 + (former["generation"] if former else 0)
+        self._place = folder / _name(self._generation)
+        shutil.rmtree(self._place, ignore_errors=True)
+        self._place.mkdir(parents=True)
+        self._files = {name: (self._place / f"{name}.npy").open("w+b") for name in GenerationColumns._fields}
+        for name in self._files:
+            self._write_header(name, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def _write_header(self, name: str, count: int) -> None:
+        """Write the header of a column. It has the same size for each count."""
+        header = {"descr": _DTYPES[name].str, "fortran_order": False, "shape": (count,)}
+        np.lib.format.write_array_header_1_0(self._files[name], header)
+
+    def append(self, name: str, values: NDArray[Any]) -> None:
+        self._files[name].write(np.ascontiguousarray(values, _DTYPES[name]).data)
+
+    def chunks(self, *names: str) -> Iterator[list[NDArray[Any]]]:
+        """Yield what was appended to some columns, a number of rows at a time. Append nothing to them meanwhile."""
+        for name in names:
+            self._files[name].seek(_HEADER_BYTES)
+        while (found := [self._read(name) for name in names]) and len(found[0]):
+            yield found
+
+    def _read(self, name: str) -> NDArray[Any]:
+        return np.frombuffer(self._files[name].read(_CHUNK_ROWS * _DTYPES[name].itemsize), _DTYPES[name])
+
+    def commit(self, counts: RankCounts, agent_rows: Mapping[str, AgentRows], settings: RankSettings) -> None:
+        """Make the new generation the current one, and remove the one before."""
         manifest = {
             "format": FORMAT,
-            "generation": generation,
+            "generation": self._generation,
             "agent_rows": agent_rows,
             "counts": counts._asdict(),
             "settings": asdict(settings),
-            "files": files,
+            "files": {name: self._close(name) for name in self._files},
         }
-        _write_manifest(folder, manifest)
-        _remove_leftovers(folder, generation)
+        sync_folder(self._place)
+        _write_manifest(self._folder, manifest)
+        _remove_leftovers(self._folder, self._generation)
+
+    def _close(self, name: str) -> tuple[int, int]:
+        """Make a column durable; return the size and checksum of its file."""
+        with self._files[name] as file:
+            size_bytes = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            self._write_header(name, (size_bytes - _HEADER_BYTES) // _DTYPES[name].itemsize)
+            file.flush()
+            os.fsync(file.fileno())
+        return size_bytes, _checksum(self._place / f"{name}.npy")
 
 
 def _remove_leftovers(folder: Path, generation: int) -> None:
@@ -191,13 +293,6 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _name(generation: int) -> str:
     return f"generation-{generation:08d}"
-
-
-def _write_column(path: Path, column: NDArray[Any]) -> tuple[int, int]:
-    """Write a column; return the size and checksum of its file."""
-    with atomic_file(path) as file:
-        np.save(file, column, allow_pickle=False)
-    return path.stat().st_size, _checksum(path)
 
 
 def _checksum(path: Path) -> int:

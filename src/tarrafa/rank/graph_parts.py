@@ -130,6 +130,9 @@ class GraphParts:
         """Return how many rows all parts of a kind were made of; parts leave out rows that do not count."""
         return sum(part.end - part.first for part in self._parts if part.kind is kind)
 
+    def parts_in(self, kind: RowKind) -> int:
+        return sum(part.kind is kind for part in self._parts)
+
     def columns(self, kind: RowKind, *names: str) -> Iterator[list[NDArray[Any]]]:
         """Read some columns of every part of a kind."""
         for part in self._parts:

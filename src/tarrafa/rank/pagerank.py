@@ -3,15 +3,15 @@
 1. From a node without links the surfer goes to any node.
 2. Ranks are not negative, and their mean is 1.
 3. The start changes how many iterations are needed, and not the result, within the tolerance.
+4. In memory there are 24 bytes for each node, and one block of the matrix.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from tarrafa.rank.arrays import F64
+from tarrafa.rank.arrays import F64, chunks
+from tarrafa.rank.link_matrix import LinkMatrix
 
 DAMPING = 0.85
 # The iteration ends when the ranks change by less than this share in total.
@@ -24,44 +24,37 @@ class PageRankResult(NamedTuple):
     iterations: int
 
 
-def link_matrix(sources: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any], count: int) -> sparse.csr_array:
-    """Return a matrix with a row for each target. Links of one source to one target add up to a weight of at most 1."""
-    places = (targets.astype(np.int32, copy=False), sources.astype(np.int32, copy=False))
-    matrix = sparse.coo_array((weights, places), shape=(count, count)).tocsr()
-    np.minimum(matrix.data, 1, out=matrix.data)
-    return matrix
-
-
 def pagerank(
-    matrix: sparse.csr_array,
+    matrix: LinkMatrix,
     start: F64 | None = None,
     damping: float = DAMPING,
     tolerance: float = TOLERANCE,
     iterations_max: int = ITERATIONS_MAX,
 ) -> PageRankResult:
-    """Rank the nodes of a link matrix; `start` are former ranks."""
-    count = matrix.shape[0]
-    if not count:
-        return PageRankResult(np.empty(0), 0)
-    # Converted once: a matrix of another type than the ranks would be converted in each iteration.
-    matrix = matrix.astype(np.float64, copy=False)
-    leaving = np.bincount(matrix.indices, matrix.data, count)
-    is_dangling = leaving == 0
-    shares = 1 / np.where(is_dangling, 1, leaving)
-    ranks = _normalised(start, count)
+    """Rank the nodes of a link matrix. `start` are former ranks, 0 for new nodes; its memory is used again."""
+    leaving = matrix.leaving
+    # No link reads the share of a node without links, so any number will do.
+    leaving[leaving == 0] = 1
+    # What a unit of weight passes on: the rank of a node, divided by the weight of all its links.
+    shares = np.ones(matrix.count) if start is None else start
+    shares[shares <= 0] = 1
+    shares /= shares.sum()
+    shares /= leaving
     iterations, change = 0, float("inf")
-    while iterations < iterations_max and change >= tolerance:
-        following = damping * (matrix @ (ranks * shares))
-        following += (1 - following.sum()) / count
-        iterations, change = iterations + 1, np.abs(following - ranks).sum()
-        ranks = following
-    return PageRankResult(ranks * count, iterations)
+    while matrix.count and iterations < iterations_max and change >= tolerance:
+        following = matrix.multiply(shares)
+        change = _follow(following, shares, leaving, damping)
+        iterations, shares = iterations + 1, following
+    shares *= leaving
+    shares *= matrix.count
+    return PageRankResult(shares, iterations)
 
 
-def _normalised(start: F64 | None, count: int) -> F64:
-    """Return the start as shares. New nodes start with the mean rank, which is 1."""
-    if start is None:
-        return np.full(count, 1 / count)
-    filled: F64 = np.where(start > 0, start, 1.0)
-    filled /= filled.sum()
-    return filled
+def _follow(passed: F64, shares: F64, leaving: F64, damping: float) -> float:
+    """Turn what was passed on into the shares that follow, in place; return how much the ranks change in total."""
+    jumping, change = (1 - damping * passed.sum()) / len(passed), 0.0
+    for chunk in chunks(len(passed)):
+        ranks = damping * passed[chunk] + jumping
+        change += float(np.abs(ranks - shares[chunk] * leaving[chunk]).sum())
+        passed[chunk] = ranks / leaving[chunk]
+    return change
