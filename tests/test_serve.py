@@ -37,7 +37,7 @@ def test_result_shows_title_snippet_address_date_and_rank(page: Served) -> None:
     assert "Visited 12 Mar 2026" in words
     assert "Rank 3.2" in words
     assert "25 results · 4.2 ms" in words
-    assert "1 copy" in words
+    assert "1 duplicate" in words
     assert "<mark>pesca</mark>" in answer.text
 
 

@@ -136,7 +136,8 @@ def _hosts(report: Report) -> ReportSection:
         )
         for host in hosts.top
     ]
-    note = f"{hosts.visited:,} hosts have pages; median {hosts.pages.quantile(0.5):,.0f} per host"
+    have = "1 host has" if hosts.visited == 1 else f"{hosts.visited:,} hosts have"
+    note = f"{have} pages; median {hosts.pages.quantile(0.5):,.0f} per host"
     bars = [(_name(host.name), float(host.pages), f"{host.pages:,}") for host in hosts.top]
     columns = ("host", "pages", "share", "visits", "bodies", "failures")
     return ReportSection("Hosts with most pages", note, columns, rows, Plot(PlotKind.HORIZONTAL, bars))
