@@ -142,8 +142,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "headers": ("HTTP header of the last visit", "Cabeçalho HTTP da última visita"),
     "headers_none": ("Not stored.", "Não está guardado."),
     "copy_note": (
-        "The page as fetched on {date}. Without scripts, images, links and style sheets: nothing is loaded from its host.",
-        "A página como coletada em {date}. Sem scripts, imagens, links e estilos: nada é carregado do servidor.",
+        "The page as fetched on {date}, without scripts, images, links and styles: nothing is loaded from its host.",
+        "A página como coletada em {date}, sem scripts, imagens, links e estilos: nada é carregado do servidor.",
     ),
     "copy_live": ("Open the live page", "Abrir a página original"),
     "copy_frame": ("The stored page", "A página guardada"),
