@@ -18,7 +18,7 @@ from tarrafa.agent.frontier import (
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import Instant
 from tarrafa.records import Failure, FailureKind, Headers, Page
-from tarrafa.schedule import ConstantDelay, Delays, Fifo, RetryPolicy, Scope, UrlBounds, Workbench, encode_hint
+from tarrafa.schedule import ConstantDelay, Delays, Fifo, RetryPolicy, Scope, UrlBounds, UrlKind, Workbench
 from tarrafa.schedule.scope import Rule, any_host
 from tarrafa.urls import host_name, host_of
 from tarrafa.verify import Scheduled
@@ -80,10 +80,12 @@ class BrainDriver:
         assert found is not None
         return found
 
-    def schedule(self, *urls: str, left_count: int | None = None, hint: int = encode_hint(1, 0)) -> bool:
+    def schedule(self, *urls: str, left_count: int | None = None, depth: int = 0, kind: int = UrlKind.PAGE) -> bool:
         """Schedule URLs of one host, as the repository does."""
-        left_count = len(urls) if left_count is None else left_count
-        return self.frontier.scheduled(Scheduled(host_of(urls[0]), [*urls], [hint] * len(urls), left_count), self.at)
+        count = len(urls)
+        left_count = count if left_count is None else left_count
+        scheduled = Scheduled(host_of(urls[0]), [*urls], [depth] * count, [kind] * count, left_count)
+        return self.frontier.scheduled(scheduled, self.at)
 
     def take(self) -> list[Instruction]:
         """Take the instructions that have gathered."""

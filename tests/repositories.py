@@ -68,7 +68,10 @@ def batch_of(number: int, visits: Sequence[Visit], finds: Sequence[Find]) -> Bat
     )
     found, priority, links = zip(*finds, strict=True) if finds else ((),) * 3
     counts = np.array(links, np.uint16)
-    return Batch(number, collected, Extracted(found, np.array(priority, np.uint16), counts, counts // 2))
+    priorities = np.array(priority, np.uint16)
+    # Depths beyond 16 bits, and kinds that differ between the offers of a URL.
+    depths, kinds = 70_000 + priorities.astype(np.uint32) * 3, (priorities % 3).astype(np.uint8)
+    return Batch(number, collected, Extracted(found, priorities, counts, counts // 2, depths, kinds))
 
 
 @dataclass
@@ -84,8 +87,9 @@ class Model:
         visits, finds = visits_of(batch), finds_of(batch)
         for visit in sorted(visits, key=lambda visit: visit[1]):
             self._collect(batch.number, *visit)
-        for find, outside in zip(finds, batch.extracted.outside.tolist(), strict=True):
-            self._extract(batch.number, *find, outside)
+        more = (batch.extracted.outside, batch.extracted.depth, batch.extracted.kind)
+        for find, *rest in zip(finds, *(column.tolist() for column in more), strict=True):
+            self._extract(batch.number, *find, *rest)
         now = {visit[0] for visit in visits}
         others = {find[0] for find in finds} - now
         return Cycle(
@@ -99,13 +103,15 @@ class Model:
     def _collect(self, number: int, url: str, at_seconds: float, status: int, file: int, offset: int) -> None:
         old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0, 0))
         self.admitted.setdefault(url, number)
-        self.known[url] = Known(url, True, old.priority, old.links, old.outside, at_seconds, status, file, offset)
+        found = (old.priority, old.links, old.outside, old.depth, old.kind)
+        self.known[url] = Known(url, True, *found, at_seconds, status, file, offset)
 
-    def _extract(self, number: int, url: str, priority: int, links: int, outside: int) -> None:
+    def _extract(self, number: int, url: str, priority: int, links: int, outside: int, depth: int, kind: int) -> None:
         old = self.known.get(url, Known(url, False, PRIORITY_MAX, 0, 0))
         self.admitted.setdefault(url, number)
         links, outside = min(old.links + links, LINKS_MAX), min(old.outside + outside, LINKS_MAX)
-        self.known[url] = old._replace(priority=min(old.priority, priority), links=links, outside=outside)
+        priority, depth, kind = min(old.priority, priority), min(old.depth, depth), max(old.kind, kind)
+        self.known[url] = old._replace(priority=priority, links=links, outside=outside, depth=depth, kind=kind)
 
 
 def visits_of(batch: Batch) -> list[Visit]:

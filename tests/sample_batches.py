@@ -35,5 +35,7 @@ def _batch(number: int, chance: random.Random, size: int) -> Batch:
             np.array([chance.randrange(50) for _ in extracted], np.uint16),
             np.array([chance.randrange(1, 4) for _ in extracted], np.uint16),
             np.array([chance.randrange(0, 2) for _ in extracted], np.uint16),
+            np.array([chance.randrange(100_000) for _ in extracted], np.uint32),
+            np.array([chance.randrange(0, 2) for _ in extracted], np.uint8),
         ),
     )

@@ -22,8 +22,8 @@ from tarrafa.errors import DamagedError
 from tarrafa.extract import LARGE_BYTES, ExtractOptions
 from tarrafa.keep import BEGINNING, Place, StoredAt
 from tarrafa.records import Failure, FailureKind, Page
-from tarrafa.schedule import SITEMAP_HINT, Level, Scope, UrlBounds, UrlKind, decode_hint, encode_hint, nearer
-from tarrafa.schedule.order import DEPTH_MAX, PRIORITY_MAX
+from tarrafa.schedule import SITEMAP_PRIORITY, Level, Scope, UrlBounds, UrlKind
+from tarrafa.schedule.order import PRIORITY_MAX
 
 A, B = "http://a.example", "http://b.example"
 
@@ -51,21 +51,23 @@ def test_every_status_has_an_outcome(status: int, outcome: str) -> None:
     assert outcome_of(status) is Outcome(outcome)
 
 
-# Hints.
+# Found URLs.
 
 
-@given(st.integers(1, PRIORITY_MAX), st.integers(0, 100), st.integers(0, 100))
-def test_hint_sorts_by_priority_then_depth_and_keeps_the_least_depth(priority: int, first: int, second: int) -> None:
-    hint = encode_hint(priority, first)
-    assert SITEMAP_HINT < hint < 2**16
-    assert decode_hint(hint) == (priority, min(first, DEPTH_MAX), UrlKind.PAGE)
-    found = decode_hint(nearer(hint, second))
-    assert found == (priority, min(first, second, DEPTH_MAX), UrlKind.PAGE)
-    assert min(encode_hint(priority, second), hint) == encode_hint(priority, min(first, second))
+@given(st.integers(1, PRIORITY_MAX), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_url_that_is_found_twice_keeps_the_least_depth_however_deep(priority: int, first: int, second: int) -> None:
+    found = Unsaved()
+    for depth in (first, second):
+        found.offer(f"{A}/", priority, depth, UrlKind.PAGE, is_outside=False)
+    extracted = batch_of(1, found).extracted
+    assert [column.tolist() for column in extracted[1:]] == [[priority], [2], [0], [min(first, second)], [0]]
 
 
-def test_sitemap_is_known_by_its_hint() -> None:
-    assert decode_hint(SITEMAP_HINT) == (0, 0, UrlKind.SITEMAP)
+def test_page_that_is_named_as_a_sitemap_too_is_a_sitemap() -> None:
+    found = Unsaved()
+    for priority, kind in ((11, UrlKind.PAGE), (SITEMAP_PRIORITY, UrlKind.SITEMAP), (11, UrlKind.PAGE)):
+        found.offer(f"{A}/map", priority, 3, kind, is_outside=False)
+    assert found.found == {f"{A}/map": [SITEMAP_PRIORITY, 3, 0, 3, UrlKind.SITEMAP]}
 
 
 # The buffer of URLs.
@@ -74,18 +76,18 @@ def test_sitemap_is_known_by_its_hint() -> None:
 def test_url_is_buffered_once_until_the_repository_knows_its_outcome() -> None:
     buffer = UrlBuffer()
     urls = [f"{A}/{number}" for number in range(5)]
-    assert buffer.add(A, urls, [1] * 5) == 5
-    assert buffer.add(A, urls, [1] * 5) == 0
+    assert buffer.add(A, urls, [1] * 5, [1] * 5) == 5
+    assert buffer.add(A, urls, [1] * 5, [1] * 5) == 0
     assert buffer.pop(A, 2) == urls[:2]
     assert urls[0] in buffer
     buffer.finish(urls[:2])
     assert urls[0] not in buffer
-    assert buffer.add(A, urls, [1] * 5) == 2
+    assert buffer.add(A, urls, [1] * 5, [1] * 5) == 2
 
 
 def test_url_that_is_put_back_comes_first_again() -> None:
     buffer = UrlBuffer()
-    buffer.add(A, [f"{A}/1", f"{A}/2", f"{A}/3"], [1, 1, 1])
+    buffer.add(A, [f"{A}/1", f"{A}/2", f"{A}/3"], [1, 1, 1], [1, 1, 1])
     buffer.put_back(A, buffer.pop(A, 2))
     assert buffer.pop(A, 9) == [f"{A}/1", f"{A}/2", f"{A}/3"]
     assert buffer.pop(A, 9) == []
@@ -93,12 +95,12 @@ def test_url_that_is_put_back_comes_first_again() -> None:
 
 def test_buffer_is_bounded_and_dropped_urls_may_be_added_again() -> None:
     buffer = UrlBuffer(limit=3)
-    assert buffer.add(A, [f"{A}/{number}" for number in range(5)], [7] * 5) == 3
-    assert buffer.add(B, [f"{B}/"], [7]) == 0
+    assert buffer.add(A, [f"{A}/{number}" for number in range(5)], [7] * 5, [7] * 5) == 3
+    assert buffer.add(B, [f"{B}/"], [7], [7]) == 0
     assert buffer.drop(A, keep=1) == 2
     assert len(buffer) == 1
-    assert buffer.add(B, [f"{B}/"], [7]) == 1
-    assert buffer.hint(f"{B}/") == 7
+    assert buffer.add(B, [f"{B}/"], [7], [7]) == 1
+    assert (buffer.depth(f"{B}/"), buffer.is_sitemap(f"{B}/")) == (7, False)
     assert buffer.drop(A) == 1
     assert buffer.drop(A) == 0
     assert len(buffer) == 1
@@ -111,8 +113,8 @@ def test_buffer_is_bounded_and_dropped_urls_may_be_added_again() -> None:
 def unsaved_urls(*urls: str) -> Unsaved:
     found = Unsaved()
     for url in urls:
-        found.offer(url, 65, is_outside=True)
-        found.offer(url, 66, is_outside=False)
+        found.offer(url, 65, 0, UrlKind.PAGE, is_outside=True)
+        found.offer(url, 66, 0, UrlKind.PAGE, is_outside=False)
     found.end(f"{A}/", 12.5, 200, Place(3, 400))
     return found
 
@@ -151,7 +153,7 @@ def test_damaged_batch_is_named(place: int, tmp_path: Path) -> None:
 def test_count_of_links_stays_within_its_column() -> None:
     found = Unsaved()
     for _ in range(70_000):
-        found.offer(f"{A}/", 65, is_outside=True)
+        found.offer(f"{A}/", 65, 0, UrlKind.PAGE, is_outside=True)
     assert batch_of(1, found).extracted.links.tolist() == [np.iinfo(np.uint16).max]
 
 
@@ -189,7 +191,7 @@ def test_links_are_followed_within_the_scope_and_each_refusal_is_counted() -> No
             f"<a href={B}/>outside</a><a href=/a/a/a/a/>round</a><a href=http://c.example/>other</a>"
         )
     )
-    assert found.found == {f"{A}/1": [encode_hint(10, 1), 2, 0], "http://c.example/": [encode_hint(10, 1), 1, 1]}
+    assert found.found == {f"{A}/1": [10, 2, 0, 1, 0], "http://c.example/": [10, 1, 1, 1, 0]}
     assert found.counts.named("refusal") == {"nofollow": 1, "outside": 1, "repetition": 1}
     assert found.counts.named("outcome") == {"fetched": 1}
     assert found.documents[0].usage == ("content-usage: x",)
@@ -197,7 +199,7 @@ def test_links_are_followed_within_the_scope_and_each_refusal_is_counted() -> No
 
 
 def test_depth_bounds_the_crawl() -> None:
-    assert collected(page("<a href=/1>one</a>"), depth=2).found == {f"{A}/1": [encode_hint(10, 3), 1, 0]}
+    assert collected(page("<a href=/1>one</a>"), depth=2).found == {f"{A}/1": [10, 1, 0, 3, 0]}
     assert collected(page("<a href=/1>one</a>"), depth=3).counts.named("refusal") == {"depth": 1}
 
 
@@ -213,7 +215,7 @@ def test_page_that_says_nofollow_is_kept_and_not_followed(header: tuple[str, str
 def test_sitemaps_come_first_and_the_urls_that_they_list_are_offered() -> None:
     body = "<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>%s/more.xml</loc></sitemap></sitemapindex>"
     answer = Page(f"{A}/sitemap.xml", 200, (("Content-Type", "application/xml"),), (body % A).encode(), at=5.0)
-    assert collected(answer).found == {f"{A}/more.xml": [SITEMAP_HINT, 1, 0]}
+    assert collected(answer).found == {f"{A}/more.xml": [SITEMAP_PRIORITY, 1, 0, 1, UrlKind.SITEMAP]}
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1_000, LARGE_BYTES - 1, LARGE_BYTES, LARGE_BYTES + 1, 5_000_000, 5_000_001])

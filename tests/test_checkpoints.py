@@ -15,12 +15,11 @@ from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
 from tarrafa.keep import Archive, Place, open_archive
 from tarrafa.records import Page
-from tarrafa.schedule import encode_hint
+from tarrafa.schedule import UrlKind
 
 T = TypeVar("T")
 
 EVERY_SECONDS = 30.0
-HINT = encode_hint(1, 0)
 
 
 class CheckpointBench:
@@ -41,7 +40,7 @@ class CheckpointBench:
 
     def find(self, *urls: str) -> None:
         for url in urls:
-            self.checkpoints.unsaved.offer(url, HINT, is_outside=False)
+            self.checkpoints.unsaved.offer(url, 1, 0, UrlKind.PAGE, is_outside=False)
 
     def end(self, *urls: str) -> None:
         """End URLs as if their pages were kept."""

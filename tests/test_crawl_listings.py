@@ -2,10 +2,9 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of
 from tarrafa.extract import Extract, ListedUrls, PageFormat
-from tarrafa.schedule import Level, Scope, UrlBounds
+from tarrafa.schedule import Level, Scope, UrlBounds, UrlKind
 from tarrafa.verify import Veuniq
 
 A = "http://a.example"
@@ -42,19 +41,16 @@ def unsaved_of(listing: ListedUrls, depth: int, is_judged_first: bool) -> Unsave
     return found
 
 
-def written(unsaved: Unsaved, folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What the repository makes of a batch: of each URL the least hint, and all links."""
+def written(unsaved: Unsaved, folder: Path) -> dict[str, tuple[int, ...]]:
+    """What the repository makes of a batch: of each URL all links, the least priority and depth, the greatest kind."""
     batches = UrlBatches(folder)
     batches.write(batch_of(1, unsaved))
     extracted = batches.read(0, 1).extracted
-    rows = list(zip(map(str, extracted.urls), extracted.priority, extracted.links, extracted.outside, strict=True))
+    rows = list(zip(map(str, extracted.urls), *(column.tolist() for column in extracted[1:]), strict=True))
     batches.remove(1)
+    merges: tuple[Callable[[list[int]], int], ...] = (min, sum, sum, min, max)
     return {
-        url: (
-            int(min(hint for each, hint, _, _ in rows if each == url)),
-            int(np.sum([links for each, _, links, _ in rows if each == url])),
-            int(np.sum([outside for each, _, _, outside in rows if each == url])),
-        )
+        url: tuple(merge([row[column] for row in rows if row[0] == url]) for column, merge in enumerate(merges, 1))
         for url in {row[0] for row in rows}
     }
 
@@ -81,8 +77,8 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
 
 def test_what_long_listings_found_is_news_and_counts() -> None:
     found, judged = Unsaved(), Unsaved()
-    judged.offer(f"{A}/1", 65, is_outside=False)
-    judged.offer(f"{A}/2", 65, is_outside=False)
+    judged.offer(f"{A}/1", 65, 0, UrlKind.PAGE, is_outside=False)
+    judged.offer(f"{A}/2", 65, 0, UrlKind.PAGE, is_outside=False)
     assert not found
     found.merge_listed(judged)
     assert found

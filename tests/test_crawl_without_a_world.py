@@ -27,7 +27,7 @@ def crawled(
     transport = MemoryTransport(web, VirtualClock(), user_agent=AGENT, journal=journal, wants_page_bodies=False)
     storage = MemoryHostStorage()
     limits = CrawlLimits(has_contact=True)
-    policies = Policies(Scope(lambda _: True, UrlBounds(depth=60)), Level(), limits, "tarrafa")
+    policies = Policies(Scope(lambda _: True, UrlBounds()), Level(), limits, "tarrafa")
     delays = Delays(ConstantDelay(DELAY_SECONDS), address_seconds=1.0)
     workbench = Workbench(delays, RetryPolicy(), hosts_limit=hosts_limit)
     brain = make_brain(HostTable(storage, storage), workbench, policies, buffer_limit)

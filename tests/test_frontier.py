@@ -22,7 +22,7 @@ from brains import (
 from tarrafa.agent import CrawlLimits, HostStatus
 from tarrafa.agent.frontier import TICK_HOSTS_COUNT, CountRefused, Fetch, Purpose, TellGivenUp
 from tarrafa.records import FailureKind
-from tarrafa.schedule import QUEUED_URLS_LIMIT, HostFailure, HostTraits, RetryPolicy, encode_hint
+from tarrafa.schedule import QUEUED_URLS_LIMIT, HostFailure, HostTraits, RetryPolicy, UrlKind
 
 
 def limited(limits: CrawlLimits) -> BrainDriver:
@@ -67,11 +67,11 @@ def test_host_that_runs_low_is_refilled_in_the_order_of_the_schedule() -> None:
     assert brain.visits.is_exhausted(brain.at)
 
 
-def test_hint_of_a_url_says_how_deep_it_is_and_whether_it_is_a_sitemap() -> None:
+def test_fetch_of_a_url_says_how_deep_it_is_and_whether_it_is_a_sitemap() -> None:
     brain = BrainDriver()
     brain.allow_all(A, B)
-    brain.schedule(f"{A}/deep", hint=encode_hint(7, 4))
-    brain.schedule(f"{B}/sitemap.xml", hint=0)
+    brain.schedule(f"{A}/deep", depth=70_000)
+    brain.schedule(f"{B}/sitemap.xml", kind=UrlKind.SITEMAP)
     fetches: list[Fetch] = []
     while len(fetches) < 4:
         brain.pass_time()
@@ -79,7 +79,12 @@ def test_hint_of_a_url_says_how_deep_it_is_and_whether_it_is_a_sitemap() -> None
             fetches.append(fetch)
             brain.answer(fetch)
     noted = {fetch.request.url: (fetch.depth, fetch.request.any_type) for fetch in fetches}
-    assert noted == {f"{A}/": (0, False), f"{B}/": (0, False), f"{A}/deep": (4, False), f"{B}/sitemap.xml": (0, True)}
+    assert noted == {
+        f"{A}/": (0, False),
+        f"{B}/": (0, False),
+        f"{A}/deep": (70_000, False),
+        f"{B}/sitemap.xml": (0, True),
+    }
 
 
 def test_buffer_has_a_bound_and_what_finds_no_room_is_left_to_the_repository() -> None:

@@ -16,7 +16,7 @@ from tarrafa.errors import WorkError
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions
 from tarrafa.keep import BEGINNING, Archive, StoredAt, StoredPage, open_archive, read_whole_pages
 from tarrafa.records import Page
-from tarrafa.schedule import RetryPolicy, encode_hint
+from tarrafa.schedule import RetryPolicy, UrlKind
 
 BODY = b"<title>One</title><p>Some words.<a href=/next>next</a><a href=/other rel=nofollow>other</a>"
 HTML = ("Content-Type", "text/html")
@@ -80,7 +80,7 @@ def test_page_is_stored_collected_and_counted_once(bench: IngestBench) -> None:
     assert [each[0] for each in unsaved.links] == [f"{A}/"]
     assert unsaved.ended == [(f"{A}/", bench.brain.at.wall, 200, *stored.place)]
     assert [*unsaved.found] == [f"{A}/next"]
-    assert unsaved.found[f"{A}/next"][0] == encode_hint(1, 4)
+    assert unsaved.found[f"{A}/next"] == [1, 1, 0, 4, UrlKind.PAGE]
     assert (unsaved.counts["pages"], unsaved.counts["bytes"]) == (1, len(BODY))
     assert unsaved.counts.named("outcome") == {"fetched": 1}
     record = bench.brain.record(A)

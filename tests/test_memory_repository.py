@@ -87,17 +87,16 @@ def test_urls_of_other_blocks_wait_for_their_cycle() -> None:
 
 def test_columns_of_arrow_are_taken_as_lists_are() -> None:
     url = "http://a.example/1"
-    ones = np.ones(1, np.uint16)
+    ones, depth, kind = np.ones(1, np.uint16), np.array([9], np.uint32), np.array([1], np.uint8)
     twin = MemoryRepository()
-    assert twin.cycle(Batch(0, extracted=Extracted(pa.array([url], pa.large_string()), ones, ones, ones))).fresh == [
-        url
-    ]
-    assert twin.lookup(url) == Known(url, False, 1, 1, 1)
+    batch = Batch(0, extracted=Extracted(pa.array([url], pa.large_string()), ones, ones, ones, depth, kind))
+    assert twin.cycle(batch).fresh == [url]
+    assert twin.lookup(url) == Known(url, False, 1, 1, 1, 9, 1)
 
 
 @pytest.mark.parametrize("known", [[], ["http://a.example/1"]])
 def test_url_that_is_no_url_is_not_known(known: list[str]) -> None:
     ones = np.ones(len(known), np.uint16)
     twin = MemoryRepository()
-    twin.cycle(Batch(0, extracted=Extracted(known, ones, ones, ones)))
+    twin.cycle(Batch(0, extracted=Extracted(known, ones, ones, ones, ones.astype(np.uint32), ones.astype(np.uint8))))
     assert [twin.lookup(url) for url in ("", "http://a", "http://a.example/é")] == [None] * 3

@@ -44,11 +44,12 @@ def test_url_that_names_a_user_is_refused() -> None:
     assert EVERYWHERE.judge("http://example.org/@user", 0) is None
 
 
-def test_url_length_and_depth_are_bounded() -> None:
+def test_url_length_is_bounded_and_depth_only_on_request() -> None:
     url = "http://example.org/" + "a" * (2_000 - len("http://example.org/"))
-    assert EVERYWHERE.judge(url, depth=30) is None
+    assert EVERYWHERE.judge(url, depth=100_000) is None
     assert EVERYWHERE.judge(url + "a", 0) is Refusal.LENGTH
-    assert EVERYWHERE.judge(url, depth=31) is Refusal.DEPTH
+    shallow = Scope(lambda _: True, UrlBounds(depth=30))
+    assert (shallow.judge(url, depth=30), shallow.judge(url, depth=31)) == (None, Refusal.DEPTH)
 
 
 @pytest.mark.parametrize("path", ["/a/a/a/a", "/a/b/a/b/a/b/a/b", "/x/a/y/a/z/a/w/a?q", "//////"])

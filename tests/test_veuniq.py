@@ -21,8 +21,14 @@ SEED = 7
 
 
 def extracted(urls: list[str], priority: int = 10) -> Extracted:
-    ones = np.ones(len(urls), np.uint16)
-    return Extracted(urls, np.full(len(urls), priority, np.uint16), ones, ones)
+    return found(urls, [priority] * len(urls))
+
+
+def found(urls: list[str], priority: list[int], depth: int = 0) -> Extracted:
+    ones, count = np.ones(len(urls), np.uint16), len(urls)
+    return Extracted(
+        urls, np.array(priority, np.uint16), ones, ones, np.full(count, depth, np.uint32), np.zeros(count, np.uint8)
+    )
 
 
 @pytest.fixture
@@ -75,12 +81,11 @@ def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
 def test_scheduled_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path: Path) -> None:
     repository = Veuniq(tmp_path, seed=SEED)
     urls = [f"http://{host}.example/{page}" for host in "ab" for page in range(6)]
-    priority = np.array([5, 4, 3, 2, 1, 0] * 2, np.uint16)
     visited = ["http://a.example/5"]
     visit = Collected(
         visited, np.array([1.0]), np.array([200], np.uint16), np.zeros(1, np.uint32), np.zeros(1, np.uint64)
     )
-    repository.cycle(Batch(0, visit, Extracted(urls, priority, *np.ones((2, 12), np.uint16))))
+    repository.cycle(Batch(0, visit, found(urls, [5, 4, 3, 2, 1, 0] * 2)))
     assert {each.host: (each.urls, each.left_count) for each in repository.scheduled(0, per_host=3)} == {
         "http://a.example": ([f"http://a.example/{page}" for page in (4, 3, 2)], 5),
         "http://b.example": ([f"http://b.example/{page}" for page in (5, 4, 3)], 6),
@@ -88,9 +93,8 @@ def test_scheduled_are_the_uncollected_of_lowest_priority_for_each_host(tmp_path
     repository.close()
 
 
-def host_with(paths: list[str], priority: list[int]) -> Extracted:
-    ones = np.ones(len(paths), np.uint16)
-    return Extracted([f"http://a.example/{path}" for path in paths], np.array(priority, np.uint16), ones, ones)
+def host_with(paths: list[str], priority: list[int], depth: int = 0) -> Extracted:
+    return found([f"http://a.example/{path}" for path in paths], priority, depth)
 
 
 def visits_of(urls: list[str]) -> Collected:
@@ -142,6 +146,16 @@ def test_among_urls_of_equal_priority_those_of_an_earlier_batch_are_scheduled_fi
         found = next(repository.scheduled(0)).urls
         assert {url[-2:] for url in found[:2]} == {"1x", "1y"}
         assert found[2][-2:] in ("2x", "2y")
+
+
+def test_among_urls_of_equal_priority_those_nearer_to_a_seed_come_first_at_any_depth(tmp_path: Path) -> None:
+    with Veuniq(tmp_path, seed=SEED) as repository:
+        for number, depth in enumerate((100_000, 70, 99_999, 0)):
+            repository.cycle(Batch(number, extracted=host_with([f"{depth}"], [7], depth)))
+        repository.cycle(Batch(4, extracted=host_with(["100000"], [7], 80)))  # found once more, nearer
+        scheduled = next(repository.scheduled(0))
+        assert [url.rpartition("/")[2] for url in scheduled.urls] == ["0", "70", "100000", "99999"]
+        assert (scheduled.depths, scheduled.kinds) == ([0, 70, 80, 99_999], [0] * 4)
 
 
 def test_what_is_scheduled_stays_so_over_a_restart_and_a_split(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class RandomCrawl(RuleBasedStateMachine):
 
     def schedule(self, host: str) -> bool:
         urls = self.unfinished[host] + self.left[host]
-        scheduled = Scheduled(host, urls, [1] * len(urls), len(urls))
+        scheduled = Scheduled(host, urls, [1] * len(urls), [0] * len(urls), len(urls))
         has_new = self.brain.frontier.scheduled(scheduled, self.brain.at)
         self.note()
         return has_new

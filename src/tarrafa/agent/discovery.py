@@ -1,12 +1,12 @@
-"""Which of the URLs that pages name are offered to the repository, and with what hint."""
+"""Which of the URLs that pages name are offered to the repository, with what priority, depth and kind."""
 
 import asyncio
 from itertools import repeat
 
-from tarrafa.agent.unsaved import Unsaved
+from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract
 from tarrafa.obey import is_nofollow
-from tarrafa.schedule import DEPTH_MAX, SITEMAP_HINT, Order, Scope, encode_hint, nearer
+from tarrafa.schedule import SITEMAP_PRIORITY, Order, Scope, UrlKind
 from tarrafa.urls import host_of
 
 _ALL = slice(None)
@@ -24,8 +24,11 @@ class Discovery:
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return
-        hint = SITEMAP_HINT if is_sitemap else encode_hint(self._order.priority(url), depth)
-        into.offer(url, hint, not url.startswith(own))
+        is_outside = not url.startswith(own)
+        if is_sitemap:
+            into.offer(url, SITEMAP_PRIORITY, depth, UrlKind.SITEMAP, is_outside)
+        else:
+            into.offer(url, self._order.priority(url), depth, UrlKind.PAGE, is_outside)
 
     def follow_links(self, into: Unsaved, found: Extract, depth: int) -> None:
         """Offer the links of a page. A URL found before is counted, and not judged again."""
@@ -35,15 +38,15 @@ class Discovery:
             if rel and is_nofollow(rel):
                 counts["refusal nofollow"] += 1
             elif (entry := known.get(target)) is not None:
-                if entry[0] & DEPTH_MAX > depth:
-                    entry[0] = nearer(entry[0], depth)
-                entry[1] += 1
+                if entry[DEPTH] > depth:
+                    entry[DEPTH] = depth
+                entry[LINKS] += 1
                 if not target.startswith(own):
-                    entry[2] += 1
+                    entry[OUTSIDE] += 1
             elif (refusal := judge(target, depth)) is not None:
                 counts[f"refusal {refusal}"] += 1
             else:
-                known[target] = [encode_hint(priority(target), depth), 1, int(not target.startswith(own))]
+                known[target] = [priority(target), 1, int(not target.startswith(own)), depth, UrlKind.PAGE]
 
     def follow_listed(self, into: Unsaved, found: Extract, depth: int, which: slice = _ALL) -> None:
         """Offer the URLs that a sitemap or feed lists."""

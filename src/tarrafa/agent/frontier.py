@@ -30,6 +30,7 @@ from tarrafa.schedule import (
     HostSuspended,
     HostTraits,
     Scope,
+    UrlKind,
     Visit,
     Workbench,
 )
@@ -138,18 +139,19 @@ class UrlBuffer:
 
     def __init__(self, limit: int = BUFFER_LIMIT) -> None:
         self._limit = limit
-        # The hint of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
-        self._hints: dict[str, int] = {}
+        # Depth and kind of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
+        self._facts: dict[str, tuple[int, int]] = {}
         # Each host's URLs that are not handed out. Filled by add and put_back, emptied by pop and drop.
         self._queues: dict[str, deque[str]] = {}
         self._count = 0
 
-    def add(self, host: str, urls: Sequence[str], hints: Sequence[int]) -> int:
+    def add(self, host: str, urls: Sequence[str], depths: Sequence[int], kinds: Sequence[int]) -> int:
         """Buffer URLs of a host; return how many were not here already."""
         room = max(0, self._limit - self._count)
-        new = [(url, hint) for url, hint in zip(urls, hints, strict=True) if url not in self._hints][:room]
+        new = [each for each in zip(urls, zip(depths, kinds, strict=True), strict=True) if each[0] not in self._facts]
+        del new[room:]
         if new:
-            self._hints.update(new)
+            self._facts.update(new)
             self._queues.setdefault(host, deque()).extend([url for url, _ in new])
             self._count += len(new)
         return len(new)
@@ -176,7 +178,7 @@ class UrlBuffer:
         queue = self._queues.get(host, deque())
         count = max(0, len(queue) - keep)
         for _ in range(count):
-            del self._hints[queue.pop()]
+            del self._facts[queue.pop()]
         self._count -= count
         if not queue:
             self._queues.pop(host, None)
@@ -185,14 +187,17 @@ class UrlBuffer:
     def finish(self, urls: Iterable[str]) -> None:
         """Forget URLs whose outcome the repository knows."""
         for url in urls:
-            self._hints.pop(url, None)
+            self._facts.pop(url, None)
 
-    def hint(self, url: str) -> int:
-        return self._hints[url]
+    def depth(self, url: str) -> int:
+        return self._facts[url][0]
+
+    def is_sitemap(self, url: str) -> bool:
+        return self._facts[url][1] == UrlKind.SITEMAP
 
     def __contains__(self, url: str) -> bool:
         """Return True if the URL is buffered or handed out."""
-        return url in self._hints
+        return url in self._facts
 
     @property
     def is_crowded(self) -> bool:
@@ -240,7 +245,7 @@ class Frontier:
 
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
-        name, urls, hints, _ = scheduled
+        name, urls, depths, kinds, _ = scheduled
         if name in self._suspended_names or not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
@@ -250,11 +255,11 @@ class Frontier:
         if host.status == HostStatus.GIVEN_UP:
             self._hosts.welcome(host)
         if host.status == HostStatus.SUSPENDED and self._wait_seconds(host, at):
-            self.urls.add(name, urls[:1], hints[:1])
+            self.urls.add(name, urls[:1], depths[:1], kinds[:1])
             if not self._workbench.is_suspended(name):
                 self.hold_back(name, host.until)
             return False
-        has_new = self.urls.add(name, urls, hints) > 0
+        has_new = self.urls.add(name, urls, depths, kinds) > 0
         if has_new and name not in self._held:
             self._entering[name] = None
         return has_new

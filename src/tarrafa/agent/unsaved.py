@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from tarrafa.extract import PageLinks
 from tarrafa.keep import DocumentRow, Place
 
-# Of each URL: the lowest hint, links to it, and how many of these come from other hosts. Lists, because they change.
+# Of each URL: the lowest priority, links to it, how many of these come from other hosts, the lowest depth, the kind.
+# Lists, because they change; in the order of the columns of a batch.
+PRIORITY, LINKS, OUTSIDE, DEPTH, KIND = range(5)
 FoundUrls = dict[str, list[int]]
 
 
@@ -47,14 +49,15 @@ class Unsaved:
     def found_count(self) -> int:
         return len(self.found) + sum(map(len, self.listed))
 
-    def offer(self, url: str, hint: int, is_outside: bool) -> None:
+    def offer(self, url: str, priority: int, depth: int, kind: int, is_outside: bool) -> None:
         entry = self.found.get(url)
         if entry is None:
-            self.found[url] = [hint, 1, int(is_outside)]
+            self.found[url] = [priority, 1, int(is_outside), depth, kind]
             return
-        entry[0] = min(entry[0], hint)
-        entry[1] += 1
-        entry[2] += is_outside
+        entry[PRIORITY], entry[DEPTH] = min(entry[PRIORITY], priority), min(entry[DEPTH], depth)
+        entry[KIND] = max(entry[KIND], kind)
+        entry[LINKS] += 1
+        entry[OUTSIDE] += is_outside
 
     def merge_listed(self, other: "Unsaved") -> None:
         """Take what a long sitemap lists, whole, so that the cost does not depend on its length."""

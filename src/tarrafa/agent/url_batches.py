@@ -29,13 +29,19 @@ _COLLECTED = pa.schema(
     ]
 )
 _EXTRACTED = pa.schema(
-    [("url", pa.large_string()), ("priority", pa.uint16()), ("links", pa.uint16()), ("outside", pa.uint16())]
+    [
+        ("url", pa.large_string()),
+        ("priority", pa.uint16()),
+        ("links", pa.uint16()),
+        ("outside", pa.uint16()),
+        ("depth", pa.uint32()),
+        ("kind", pa.uint8()),
+    ]
 )
-_COUNT_MAX = 2**16 - 1
 _CHECKSUM_BYTES = 8
 # URLs converted at a time: each conversion holds the interpreter, and the event loop waits for it.
 _PART_URLS = 5_000
-_FACTS_COUNT = len(_EXTRACTED) - 1  # numbers for each found URL
+_FACTS = [np.dtype(kind.to_pandas_dtype()) for kind in _EXTRACTED.types[1:]]  # numbers for each found URL
 
 
 def batch_of(number: int, unsaved: Unsaved) -> Batch:
@@ -106,8 +112,10 @@ def _extracted(found: Iterable[FoundUrls]) -> Iterator[list[pa.Array]]:
     for urls_with_facts in found:
         urls, facts = iter(urls_with_facts), chain.from_iterable(urls_with_facts.values())
         while part := list(islice(urls, _PART_URLS)):
-            rows = np.fromiter(facts, np.uint64, _FACTS_COUNT * len(part)).reshape(-1, _FACTS_COUNT)
-            columns = np.minimum(rows, _COUNT_MAX).astype(np.uint16).T
+            rows = np.fromiter(facts, np.uint64, len(_FACTS) * len(part)).reshape(-1, len(_FACTS))
+            columns = [
+                np.minimum(row, np.iinfo(kind).max).astype(kind) for row, kind in zip(rows.T, _FACTS, strict=True)
+            ]
             yield [pa.array(part, pa.large_string()), *map(pa.array, columns)]
 
 

@@ -30,7 +30,7 @@ from tarrafa.obey import (
     settle,
 )
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.schedule import Fate, FollowUp, UrlKind, Visit, VisitResult, Workbench, decode_hint
+from tarrafa.schedule import Fate, FollowUp, Visit, VisitResult, Workbench
 from tarrafa.urls import host_name, host_of
 
 NAME_SECONDS = 300.0  # for which a resolved address is valid
@@ -217,9 +217,9 @@ class Visits:
             return None
         if self._is_refused(visit, permission, at):
             return None
-        hint = decode_hint(self._frontier.urls.hint(visit.url))
-        request = Request(visit.url, address=visit.address, any_type=hint.kind is UrlKind.SITEMAP)
-        return Fetch(visit, request, Purpose.PAGE, hint.depth)
+        urls = self._frontier.urls
+        request = Request(visit.url, address=visit.address, any_type=urls.is_sitemap(visit.url))
+        return Fetch(visit, request, Purpose.PAGE, urls.depth(visit.url))
 
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
         host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)

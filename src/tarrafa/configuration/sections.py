@@ -46,7 +46,9 @@ class CrawlSection:
         "level",
         "order of the URLs of a host: by depth in the site, or first found first",
     )
-    depth: int = _key(IntegerType(0, 60), 30, "maximum number of links between a seed and a page")
+    depth: int = _key(
+        IntegerType(0, 2**32 - 1), 2**32 - 1, "maximum number of links between a seed and a page; by default any number"
+    )
     url_chars: int = _key(IntegerType(20, 8_000), 2_000, "maximum length of a URL")
     repeated_segments: int = _key(
         IntegerType(1, 100), 3, "maximum number of times that a URL may repeat a segment of its path"

@@ -40,16 +40,11 @@ from tarrafa.schedule.messages import (
     WorkbenchCounts,
 )
 from tarrafa.schedule.order import (
-    DEPTH_MAX,
-    SITEMAP_HINT,
+    SITEMAP_PRIORITY,
     Fifo,
-    Hint,
     Level,
     Order,
     UrlKind,
-    decode_hint,
-    encode_hint,
-    nearer,
 )
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
@@ -58,10 +53,9 @@ from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
     "BUSY_STATUSES",
-    "DEPTH_MAX",
     "NO_HISTORY",
     "QUEUED_URLS_LIMIT",
-    "SITEMAP_HINT",
+    "SITEMAP_PRIORITY",
     "WAIT_MAX_SECONDS",
     "BackOff",
     "BadSeed",
@@ -72,7 +66,6 @@ __all__ = [
     "Fate",
     "Fifo",
     "FollowUp",
-    "Hint",
     "HostFailure",
     "HostGivenUp",
     "HostHistory",
@@ -91,10 +84,7 @@ __all__ = [
     "VisitResult",
     "Workbench",
     "WorkbenchCounts",
-    "decode_hint",
-    "encode_hint",
     "join_seeds",
-    "nearer",
     "read_seeds",
     "rule_of",
 ]

@@ -1,34 +1,26 @@
 """Which URLs of a host come first.
 
-A policy gives each URL a priority when it is found, lower first. The repository stores a hint of 16 bits with each URL
-and schedules a host's URLs by it. The hint encodes the priority and, below it, the depth: how many links the URL is
-away from a seed. Among URLs with equal hints the one that was admitted first comes first.
+A policy gives each URL a priority when it is found, lower first. The repository stores it with the URL, beside the
+depth: how many links the URL is away from a seed, at the least. It schedules a host's URLs by priority, then by depth.
+Among URLs with equal numbers the one that was admitted first comes first.
 """
 
-from enum import Enum
-from typing import NamedTuple, Protocol
+from enum import IntEnum
+from typing import Protocol
 
 from tarrafa.urls import level
 
 PRIORITY_MAX = 2**10 - 1
-DEPTH_MAX = 2**6 - 1
-# Sitemaps that robots.txt announces come before everything.
-SITEMAP_HINT = 0
-_DEPTH_BITS = 6
+# Sitemaps come before everything.
+SITEMAP_PRIORITY = 0
 _CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 
-class UrlKind(Enum):
-    PAGE = "page"
-    SITEMAP = "sitemap"  # read whatever its media type
+class UrlKind(IntEnum):
+    """What a URL was named as. The numbers are on disk; of several kinds of one URL, the greatest counts."""
 
-
-class Hint(NamedTuple):
-    """What was known of a URL when it was found."""
-
-    priority: int
-    depth: int  # links from a seed, the fewest that were found
-    kind: UrlKind = UrlKind.PAGE
+    PAGE = 0
+    SITEMAP = 1  # read whatever its media type
 
 
 class Order(Protocol):
@@ -64,17 +56,3 @@ class Fifo:
 
     def priority(self, url: str) -> int:  # noqa: ARG002 - the contract's
         return 1
-
-
-def encode_hint(priority: int, depth: int) -> int:
-    return priority << _DEPTH_BITS | min(depth, DEPTH_MAX)
-
-
-def decode_hint(hint: int) -> Hint:
-    kind = UrlKind.SITEMAP if hint == SITEMAP_HINT else UrlKind.PAGE
-    return Hint(hint >> _DEPTH_BITS, hint & DEPTH_MAX, kind)
-
-
-def nearer(hint: int, depth: int) -> int:
-    """Return the hint of the same URL, found once more at this depth."""
-    return hint if hint & DEPTH_MAX <= depth else hint & ~DEPTH_MAX | depth

@@ -1,7 +1,8 @@
 """Which URLs may be visited at all.
 
-A rule decides by the host's name: any, the sites of the seeds, or a suffix. Bounds on the URL end every crawler trap,
-because an endless site makes its URLs longer, deeper, more repetitive, or more numerous on one host.
+A rule decides by the host's name: any, the sites of the seeds, or a suffix. Bounds end every crawler trap, because an
+endless site makes its URLs longer, more repetitive, or more numerous on one host. Depth is no sign of a trap: an
+archive that leads from page to page is as deep as it has pages.
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from tarrafa.errors import InputError
 from tarrafa.texts import quoted
 from tarrafa.urls import host_name, parse, site
 
+DEPTH_MAX = 2**32 - 1  # as deep as the repository can tell: no limit
 _CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 
@@ -22,7 +24,7 @@ class Refusal(StrEnum):
     OUTSIDE = "outside"  # the host is out of scope
     USERINFO = "userinfo"  # it contains a user name or password
     LENGTH = "length"
-    DEPTH = "depth"  # too many links from a seed
+    DEPTH = "depth"  # more links from a seed than the user allows
     REPETITION = "repetition"  # a path segment is repeated too often
 
 
@@ -30,7 +32,7 @@ class Refusal(StrEnum):
 @dataclass(frozen=True, slots=True)
 class UrlBounds:
     url_chars: int = 2_000
-    depth: int = 30  # links from a seed
+    depth: int = DEPTH_MAX  # links from a seed
     repeated_segments: int = 3  # how often one segment may occur in a path
 
 

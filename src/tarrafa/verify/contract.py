@@ -24,6 +24,7 @@ Urls: TypeAlias = Sequence[str] | pa.LargeStringArray
 
 PRIORITY_MAX = 2**16 - 1
 LINKS_MAX = 2**16 - 1
+DEPTH_MAX = 2**32 - 1  # also the depth of a URL that was only collected
 
 
 class Collected(NamedTuple):
@@ -43,6 +44,8 @@ class Extracted(NamedTuple):
     priority: NDArray[np.uint16] = np.empty(0, np.uint16)  # lower is fetched first
     links: NDArray[np.uint16] = np.empty(0, np.uint16)  # that pointed to it
     outside: NDArray[np.uint16] = np.empty(0, np.uint16)  # of these, from other hosts
+    depth: NDArray[np.uint32] = np.empty(0, np.uint32)  # links from a seed
+    kind: NDArray[np.uint8] = np.empty(0, np.uint8)  # a number of the caller's; of several, the greatest is kept
 
 
 class Batch(NamedTuple):
@@ -70,6 +73,8 @@ class Known(NamedTuple):
     priority: int
     links: int
     outside: int  # of the links, those from other hosts
+    depth: int = DEPTH_MAX  # the fewest links from a seed
+    kind: int = 0
     at_seconds: float | None = None
     status: int | None = None
     file: int | None = None
@@ -88,7 +93,8 @@ class Scheduled(NamedTuple):
 
     host: str
     urls: list[str]
-    priorities: list[int]  # one for each URL
+    depths: list[int]  # one for each URL, as are the kinds
+    kinds: list[int]
     left_count: int  # all URLs of the host that are not collected: scheduled or remaining
 
 
@@ -139,9 +145,9 @@ class Repository(UniquenessEngine, Protocol):
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
         """Yield, for each host of the block that has any, its scheduled URLs, at most `per_host` of them.
 
-        They are ordered by priority, then by admission. When a cycle leaves a host with fewer than
+        They are ordered by priority, then by depth, then by admission. When a cycle leaves a host with fewer than
         `Quota.refill_below` scheduled URLs, it schedules up to `Quota.scheduled` of the remaining ones: the shortest
-        for a host that is new, else by priority. A URL stays scheduled until it is collected.
+        for a host that is new, else in that order. A URL stays scheduled until it is collected.
         """
         ...
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tarrafa.urls import fingerprint, host_hash
 from tarrafa.verify.contract import (
+    DEPTH_MAX,
     LINKS_MAX,
     PRIORITY_MAX,
     Batch,
@@ -44,6 +45,8 @@ class _MemoryUrl:
     url: str
     host: "_MemoryHost"
     priority: int = PRIORITY_MAX
+    depth: int = DEPTH_MAX
+    kind: int = 0
     links: int = 0
     outside: int = 0
     order: int = -1  # of admission; -1 for a URL that waits for its first cycle
@@ -52,12 +55,20 @@ class _MemoryUrl:
     # What was offered since the last cycle of the block.
     is_waiting: bool = False
     new_priority: int = PRIORITY_MAX
+    new_depth: int = DEPTH_MAX
+    new_kind: int = 0
     new_links: int = 0
     new_outside: int = 0
     new_visit: _MemoryVisit | None = None
 
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Its place among the URLs of its host."""
+        return self.priority, self.depth, self.order
+
     def known(self) -> Known:
-        fields = self.url, self.visit is not None, self.priority, self.links, self.outside
+        numbers = self.priority, self.links, self.outside, self.depth, self.kind
+        fields = self.url, self.visit is not None, *numbers
         if self.visit is None:
             return Known(*fields)
         return Known(*fields, self.visit.at_seconds, self.visit.status, self.visit.file, self.visit.offset)
@@ -69,8 +80,8 @@ class _MemoryHost:
     block: "_MemoryBlock"
     urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission
     scheduled: dict[str, _MemoryUrl] = field(default_factory=dict)
-    # Heap of (priority, order, URL). An entry is stale if its URL was scheduled, collected, or given a new priority.
-    remaining: list[tuple[int, int, _MemoryUrl]] = field(default_factory=list)
+    # Heap of (priority, depth, order, URL). An entry is stale if its URL was scheduled, collected or moved.
+    remaining: list[tuple[int, int, int, _MemoryUrl]] = field(default_factory=list)
     left_count: int = 0
     # The scheduled URLs in order; None when they changed since they were last asked for.
     ordered: list[_MemoryUrl] | None = None
@@ -84,8 +95,8 @@ class _MemoryHost:
     def refill(self, quota: Quota) -> None:
         chosen: list[_MemoryUrl] = []
         while self.remaining and len(chosen) < quota.scheduled:
-            priority, _, each = heappop(self.remaining)
-            if not each.is_scheduled and each.visit is None and priority == each.priority:
+            *place, each = heappop(self.remaining)
+            if not each.is_scheduled and each.visit is None and place == [*each.place]:
                 chosen.append(each)
         self.schedule(chosen)
 
@@ -93,19 +104,19 @@ class _MemoryHost:
         """Schedule the shortest URLs of a new host."""
         left = sorted((each for each in self.urls if each.visit is None), key=lambda each: len(each.url))
         self.schedule(left[: quota.scheduled])
-        self.remaining = [(each.priority, each.order, each) for each in left[quota.scheduled :]]
+        self.remaining = [(*each.place, each) for each in left[quota.scheduled :]]
         heapify(self.remaining)
 
     def reorder(self, each: _MemoryUrl) -> None:
-        """Let the order of the host's URLs follow a new priority."""
+        """Let the order of the host's URLs follow a new priority or depth."""
         if each.is_scheduled:
             self.ordered = None
         else:
-            heappush(self.remaining, (each.priority, each.order, each))
+            heappush(self.remaining, (*each.place, each))
 
     def in_order(self) -> list[_MemoryUrl]:
         if self.ordered is None:
-            self.ordered = sorted(self.scheduled.values(), key=lambda each: (each.priority, each.order))
+            self.ordered = sorted(self.scheduled.values(), key=lambda each: each.place)
         return self.ordered
 
 
@@ -161,12 +172,14 @@ class MemoryRepository:
         for place, (url, at_seconds, *rest) in enumerate(zip(_strings(told.urls), *pages, strict=True)):
             each, visit = self._offered(url), _MemoryVisit(batch.number, at_seconds, place, *rest)
             each.new_visit = visit if each.new_visit is None else max(visit, each.new_visit)
-        links = (found.priority.tolist(), found.links.tolist(), found.outside.tolist())
-        for url, priority, links_count, outside_count in zip(_strings(found.urls), *links, strict=True):
+        for url, priority, links, outside, depth, kind in zip(
+            _strings(found.urls), *(column.tolist() for column in found[1:]), strict=True
+        ):
             each = self._offered(url)
-            each.new_priority = min(each.new_priority, priority)
-            each.new_links += links_count
-            each.new_outside += outside_count
+            each.new_priority, each.new_depth = min(each.new_priority, priority), min(each.new_depth, depth)
+            each.new_kind = max(each.new_kind, kind)
+            each.new_links += links
+            each.new_outside += outside
 
     def _offered(self, url: str) -> _MemoryUrl:
         """Return the record of a URL, which now waits for a cycle of its block."""
@@ -223,8 +236,8 @@ class MemoryRepository:
         for host in self._blocks[block].hosts.values():
             if host.scheduled:
                 best = host.in_order()[:per_host]
-                urls, priorities = [each.url for each in best], [each.priority for each in best]
-                yield Scheduled(host.name, urls, priorities, host.left_count)
+                depths, kinds = [each.depth for each in best], [each.kind for each in best]
+                yield Scheduled(host.name, [each.url for each in best], depths, kinds, host.left_count)
 
     def counts(self) -> RepositoryCounts:
         hosts = [host for block in self._blocks for host in block.hosts.values()]
@@ -253,11 +266,12 @@ def _merge(each: _MemoryUrl) -> None:
     each.links = min(each.links + each.new_links, LINKS_MAX)
     each.outside = min(each.outside + each.new_outside, LINKS_MAX)
     each.new_links = each.new_outside = 0
-    if each.new_priority < each.priority:
-        each.priority = each.new_priority
-        if each.order >= 0 and each.visit is None:
-            each.host.reorder(each)
-    each.new_priority = PRIORITY_MAX
+    each.kind, each.new_kind = max(each.kind, each.new_kind), 0
+    before = each.place
+    each.priority, each.depth = min(each.priority, each.new_priority), min(each.depth, each.new_depth)
+    if each.place != before and each.order >= 0 and each.visit is None:
+        each.host.reorder(each)
+    each.new_priority, each.new_depth = PRIORITY_MAX, DEPTH_MAX
 
 
 def _admit(block: _MemoryBlock, fresh: list[_MemoryUrl]) -> dict[_MemoryHost, bool]:
@@ -272,7 +286,7 @@ def _admit(block: _MemoryBlock, fresh: list[_MemoryUrl]) -> dict[_MemoryHost, bo
         host.urls.append(each)
         host.left_count += 1
         if not is_new:
-            heappush(host.remaining, (each.priority, each.order, each))
+            heappush(host.remaining, (*each.place, each))
     return changed
 
 

@@ -1,6 +1,6 @@
 """A repository over one sorted file of fingerprints, merged with each cycle's URLs in one pass; and Mercator-B.
 
-    central     fingerprint, priority, links, links from outside and a collected flag of each URL; new each cycle
+    central     fingerprint, what was found of each URL, and whether it was collected; new each cycle
     hosts       the hashes of all hosts, sorted; replaced when there are new hosts
     texts       every URL, one a line in the order of admission; one record more each cycle
     visits      the visits of collected URLs; one record more each cycle
@@ -42,8 +42,8 @@ from tarrafa.lab.engines.sorted_file import PartLayout, PartSum, SortedFile, Sor
 from tarrafa.verify.contract import LINKS_MAX, Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
 
-# Priority in the low half of four bytes and links in the high half; links from outside; collected.
-LAYOUT = PartLayout(6, (np.dtype(np.uint32), np.dtype(np.uint16), np.dtype(np.uint8)))
+# Priority in the low half of four bytes and links in the high half; links from outside; depth; kind; collected.
+LAYOUT = PartLayout(6, tuple(np.dtype(kind) for kind in (np.uint32, np.uint16, np.uint32, np.uint8, np.uint8)))
 _VISIT = np.dtype([("fingerprint", "<u8"), *((name, RECORD[name]) for name in VISIT_NAMES)])
 
 # Takes the central file, the path of the next one, and distinct keys with values and texts. Returns the next file,
@@ -57,12 +57,13 @@ def combine_values(before: Values, given: Values) -> Values:
     priority = np.minimum(before[0] & low, given[0] & low)
     links = np.minimum((before[0] >> half) + (given[0] >> half), np.uint32(LINKS_MAX))
     outside = np.minimum(before[1].astype(np.uint32) + given[1], np.uint32(LINKS_MAX)).astype(np.uint16)
-    return priority | (links << half), outside, before[2] | given[2]
+    depth, kind = np.minimum(before[2], given[2]), np.maximum(before[3], given[3])
+    return priority | (links << half), outside, depth, kind, before[4] | given[4]
 
 
 def _values(offer: Offer) -> Values:
     hints = offer.priority.astype(np.uint32) | (offer.links.astype(np.uint32) << np.uint32(16))
-    return hints, offer.outside, offer.collected().astype(np.uint8)
+    return hints, offer.outside, offer.depth, offer.kind, offer.collected().astype(np.uint8)
 
 
 class MergeRepository:
@@ -91,7 +92,7 @@ class MergeRepository:
         central, known, before = self._verify(self._central, target, offer.fingerprints, _values(offer), offer.urls)
         fresh = np.flatnonzero(~known)
         hosts = self._hosts.with_new(offer.hosts[fresh], self._folder.path, f"hosts{state.cycle}")
-        collected = offer.collected() & (before[2] == 0)
+        collected = offer.collected() & (before[-1] == 0)
         after = replace(
             state,
             known=state.known + len(fresh),
@@ -99,7 +100,7 @@ class MergeRepository:
             hosts=len(hosts.hashes),
         )
         self._commit(after, central, hosts, self._log(offer, fresh))
-        return cycle_result(known, before[2] != 0, offer)
+        return cycle_result(known, before[-1] != 0, offer)
 
     def _log(self, offer: Offer, fresh: Places) -> dict[str, int]:
         """Append the texts of fresh URLs and the visits of collected ones; return the new sizes of the files."""
@@ -133,10 +134,10 @@ class MergeRepository:
         """Yield what is known of these URLs, in their order, without the unknown ones."""
         keys = keys_of(urls, self._folder.state.seed).fingerprints
         order = np.argsort(keys)
-        hit, (hints, outside, collected) = self._central.lookup(LAYOUT, keys[order])
+        hit, (hints, outside, depth, kind, collected) = self._central.lookup(LAYOUT, keys[order])
         records = np.zeros(len(hit), RECORD)
         records["priority"], records["links"] = hints & np.uint32(0xFFFF), hints >> np.uint32(16)
-        records["outside"], records["collected"] = outside, collected
+        records["outside"], records["depth"], records["kind"], records["collected"] = outside, depth, kind, collected
         if collected.any():
             self._add_visits(records, keys[order])
         place_of = np.argsort(order)

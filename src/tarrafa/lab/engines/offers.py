@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
+from tarrafa.verify.contract import DEPTH_MAX, LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
 from tarrafa.verify.keys import keys_of, texts_of
 
 Rows = NDArray[np.void]
@@ -23,10 +23,13 @@ _VISIT = [("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", 
 VISIT_NAMES = tuple(name for name, _ in _VISIT)
 # The visit of a URL; `cycle` is that of the batch.
 VISIT = np.dtype([*_VISIT, ("cycle", "<u4")])
+# What is known of a URL beside its visit.
+FOUND = [("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("depth", "<u4"), ("kind", "u1")]
+FOUND_NAMES = tuple(name for name, _ in FOUND)
 # The record of a URL; `cycle` is that of its admission.
-RECORD = np.dtype([*VISIT.descr, ("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")])
+RECORD = np.dtype([*VISIT.descr, *FOUND, ("collected", "u1")])
 # The record of a URL that is not known yet.
-UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0, 0), RECORD)
+UNKNOWN = np.array((0, 0, 0, 0, 0, PRIORITY_MAX, 0, 0, DEPTH_MAX, 0, 0), RECORD)
 
 
 class Offer(NamedTuple):
@@ -38,6 +41,8 @@ class Offer(NamedTuple):
     priority: NDArray[np.uint16]
     links: NDArray[np.uint16]
     outside: NDArray[np.uint16]
+    depth: NDArray[np.uint32]
+    kind: NDArray[np.uint8]
     visit: NDArray[np.int64]  # index into `visits`, -1 if it was not collected
     visits: Rows
 
@@ -50,6 +55,8 @@ class Offer(NamedTuple):
             self.priority[places],
             self.links[places],
             self.outside[places],
+            self.depth[places],
+            self.kind[places],
             self.visit[places],
             self.visits,
         )
@@ -74,12 +81,15 @@ def offer_of(batch: Batch, seed: int, cycle: int) -> Offer:
     visits["cycle"] = cycle
     for name in VISIT_NAMES:
         visits[name] = getattr(collected, name)
-    priority = np.concatenate((np.full(count, PRIORITY_MAX, np.uint16), extracted.priority))
-    none = np.zeros(count, np.uint16)
-    links, outside = np.concatenate((none, extracted.links)), np.concatenate((none, extracted.outside))
+    # A collected URL is not found by that.
+    found: dict[str, Any] = {
+        name: np.concatenate((np.full(count, UNKNOWN[name], RECORD[name]), getattr(extracted, name)))
+        for name in FOUND_NAMES
+    }
     visit = np.full(len(urls), -1, np.int64)
     visit[:count] = np.arange(count)
-    return distinct(Offer(urls, *keys_of(texts, seed), priority, links, outside, visit, visits))
+    hosts, fingerprints = keys_of(texts, seed)
+    return distinct(Offer(urls, hosts, fingerprints, **found, visit=visit, visits=visits))
 
 
 def distinct(offer: Offer) -> Offer:
@@ -90,15 +100,16 @@ def distinct(offer: Offer) -> Offer:
     ordered = offer.fingerprints[order]
     firsts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     places = np.minimum.reduceat(order, firsts)
-    priority = np.minimum.reduceat(offer.priority[order], firsts)
+    priority, depth = (np.minimum.reduceat(column[order], firsts) for column in (offer.priority, offer.depth))
+    kind = np.maximum.reduceat(offer.kind[order], firsts)
     links, outside = (_sums(column[order], firsts) for column in (offer.links, offer.outside))
     visit = _last_visits(offer, ordered[firsts])
     is_first = np.zeros(len(order), np.bool_)
     is_first[places] = True
     found = offer.take(np.flatnonzero(is_first))
     ranks = (np.cumsum(is_first) - 1)[places]
-    columns: list[NDArray[Any]] = [found.priority, found.links, found.outside, found.visit]
-    for column, values in zip(columns, (priority, links, outside, visit), strict=True):
+    columns: list[NDArray[Any]] = [getattr(found, name) for name in (*FOUND_NAMES, "visit")]
+    for column, values in zip(columns, (priority, links, outside, depth, kind, visit), strict=True):
         column[ranks] = values
     return found
 
@@ -124,6 +135,8 @@ def updated_records(before: Rows, known: Bits, offer: Offer, cycle: int) -> Rows
     after = before.copy()
     after["cycle"][~known] = cycle
     after["priority"] = np.minimum(before["priority"], offer.priority)
+    after["depth"] = np.minimum(before["depth"], offer.depth)
+    after["kind"] = np.maximum(before["kind"], offer.kind)
     after["links"] = np.minimum(before["links"].astype(np.uint32) + offer.links, LINKS_MAX)
     after["outside"] = np.minimum(before["outside"].astype(np.uint32) + offer.outside, LINKS_MAX)
     now = np.flatnonzero(offer.visit >= 0)
@@ -148,9 +161,9 @@ def cycle_result(known: Bits, before: Bits, offer: Offer) -> Cycle:
 
 
 def known_of(url: str, record: Rows) -> Known:
-    at_seconds, offset, file, status, _cycle, priority, links, outside, collected = record.tolist()
+    at_seconds, offset, file, status, _cycle, *found, collected = record.tolist()
     visit = (at_seconds, status, file, offset) if collected else ()
-    return Known(url, bool(collected), priority, links, outside, *visit)
+    return Known(url, bool(collected), *found, *visit)
 
 
 def is_url(text: str) -> bool:

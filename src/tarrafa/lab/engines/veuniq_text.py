@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarrafa.lab.engines.engine_folder import EngineFolder, EngineState, append_to, pack_rows, read_records, unpack_rows
-from tarrafa.lab.engines.offers import VISIT, Offer, Rows, distinct, is_url, offer_of
+from tarrafa.lab.engines.offers import FOUND, FOUND_NAMES, VISIT, Offer, Rows, distinct, is_url, offer_of
 from tarrafa.lab.engines.sorted_text import Subgroup, SubgroupFile, with_counts
 from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts
 from tarrafa.verify.keys import keys_of
@@ -22,7 +22,7 @@ BLOCKS = 10
 _WAITING = np.dtype(
     [
         *(("host", "<u8"), ("fingerprint", "<u8")),
-        *(("priority", "<u2"), ("links", "<u2"), ("outside", "<u2"), ("collected", "u1")),
+        *(*FOUND, ("collected", "u1")),
         *VISIT.descr,
     ]
 )
@@ -125,7 +125,8 @@ def _block_from(since: int, waiting: int, waiting_bytes: int, subgroups: list[An
 def _rows_of(offer: Offer) -> Rows:
     rows = np.zeros(len(offer.urls), _WAITING)
     rows["host"], rows["fingerprint"] = offer.hosts, offer.fingerprints
-    rows["priority"], rows["links"], rows["outside"] = offer.priority, offer.links, offer.outside
+    for name in FOUND_NAMES:
+        rows[name] = getattr(offer, name)
     rows["collected"] = offer.collected()
     now = np.flatnonzero(offer.collected())
     for name in VISIT.names or ():
@@ -139,4 +140,5 @@ def _offer_from(rows: Rows, urls: list[str]) -> Offer:
         visits[name] = rows[name]
     visit = np.where(rows["collected"] != 0, np.arange(len(rows)), -1)
     hosts, fingerprints = rows["host"].copy(), rows["fingerprint"].copy()
-    return Offer(urls, hosts, fingerprints, rows["priority"], rows["links"], rows["outside"], visit, visits)
+    found: dict[str, Any] = {name: rows[name] for name in FOUND_NAMES}
+    return Offer(urls, hosts, fingerprints, **found, visit=visit, visits=visits)

@@ -345,6 +345,12 @@ def _collected(pages: PageNumbers, number: int) -> Collected:
 
 
 def _extracted(pages: PageNumbers) -> Extracted:
-    depth = (pages.numbers % 7).astype(np.uint16)
-    outside = (pages.numbers % 4 == 0).astype(np.uint16)
-    return Extracted(urls_of(pages), priority=depth, links=np.ones(len(depth), np.uint16), outside=outside)
+    level, count = (pages.numbers % 7).astype(np.uint16), len(pages.numbers)
+    return Extracted(
+        urls_of(pages),
+        priority=level,
+        links=np.ones(count, np.uint16),
+        outside=(pages.numbers % 4 == 0).astype(np.uint16),
+        depth=level.astype(np.uint32),
+        kind=np.zeros(count, np.uint8),
+    )

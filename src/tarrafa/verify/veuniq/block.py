@@ -2,7 +2,7 @@
 
     runs       sorted fingerprints, each with its row; few runs, an older one at least four times a newer one
     row_index  for each row its host and its origin; written once
-    row_state  for each row its priority, its links and its state; rewritten in each cycle
+    row_state  for each row its priority, links, depth, kind and state; rewritten in each cycle
     hosts      hash and text of each host; a row's host is a position here
     texts      the URLs themselves, by origin; written once, shared by the halves when a block is split
     visits     what is known of collected URLs, by origin; shared in the same way
@@ -28,6 +28,7 @@ REMAINING, SCHEDULED, COLLECTED = 0, 1, 2
 U64 = NDArray[np.uint64]
 U32 = NDArray[np.uint32]
 U16 = NDArray[np.uint16]
+U8 = NDArray[np.uint8]
 Rows: TypeAlias = NDArray[np.int64]
 
 _SPREAD = 0x9E3779B97F4A7C15
@@ -77,11 +78,13 @@ class RowColumns(NamedTuple):
     priority: U16
     links: U16
     outside: U16  # of the links, those from other hosts
-    state: NDArray[np.uint8]
+    depth: U32
+    kind: U8
+    state: U8
 
 
 ROW_INDEX = (np.dtype("<u4"), np.dtype("<u4"))
-ROW_STATE = (np.dtype("<u2"), np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"))
+ROW_STATE = tuple(map(np.dtype, ("<u2", "<u2", "<u2", "<u4", "u1", "u1")))
 
 
 class BlockHosts(NamedTuple):
@@ -115,6 +118,8 @@ class Judgement(NamedTuple):
     priority: U16
     links: U32
     outside: U32
+    depth: U32
+    kind: U8
     collected_now: NDArray[np.bool_]
     collected_before: NDArray[np.bool_]
     last_visits: NDArray[np.int32]  # for those collected now: the number of the visit that counts
@@ -150,6 +155,8 @@ def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
         priority=np.minimum.reduceat(waiting.priority[order], firsts),
         links=np.add.reduceat(waiting.links[order], firsts, dtype=np.uint32),
         outside=np.add.reduceat(waiting.outside[order], firsts, dtype=np.uint32),
+        depth=np.minimum.reduceat(waiting.depth[order], firsts),
+        kind=np.maximum.reduceat(waiting.kind[order], firsts),
         collected_now=now,
         collected_before=before,
         last_visits=last_visits,
@@ -192,11 +199,15 @@ def updated(
         np.concatenate((columns.priority, judgement.priority[admitted])),
         np.concatenate((columns.links, _bounded(judgement.links[admitted]))),
         np.concatenate((columns.outside, _bounded(judgement.outside[admitted]))),
+        np.concatenate((columns.depth, judgement.depth[admitted])),
+        np.concatenate((columns.kind, judgement.kind[admitted])),
         np.concatenate((columns.state, np.where(now[admitted], COLLECTED, REMAINING).astype(np.uint8))),
     )
     after.priority[rows] = np.minimum(columns.priority[rows], judgement.priority[known])
     after.links[rows] = _bounded(columns.links[rows] + judgement.links[known])
     after.outside[rows] = _bounded(columns.outside[rows] + judgement.outside[known])
+    after.depth[rows] = np.minimum(columns.depth[rows], judgement.depth[known])
+    after.kind[rows] = np.maximum(columns.kind[rows], judgement.kind[known])
     after.state[rows[now[known]]] = COLLECTED
     return after
 
@@ -235,10 +246,15 @@ def schedule(columns: RowColumns, quota: Quota, known_hosts: int, url_bytes: NDA
     left = np.bincount(columns.host[columns.state == SCHEDULED], minlength=int(columns.host.max(initial=0)) + 1)
     is_low = left < quota.refill_below
     rows = np.flatnonzero((columns.state == REMAINING) & is_low[columns.host])
-    keys = columns.priority[rows].astype(np.int64)
+    keys = order_keys(columns, rows)
     new = np.flatnonzero(columns.host[rows] >= known_hosts)
     keys[new] = url_bytes[rows[new] - (len(columns.host) - len(url_bytes))]
     columns.state[ordered(columns, rows, keys, quota.scheduled)] = SCHEDULED
+
+
+def order_keys(columns: RowColumns, rows: Rows) -> NDArray[np.int64]:
+    """Return numbers that order rows by priority, then by depth."""
+    return columns.priority[rows].astype(np.int64) << 32 | columns.depth[rows]
 
 
 def ordered(columns: RowColumns, rows: Rows, keys: NDArray[np.integer], per_host: int) -> Rows:

@@ -28,7 +28,7 @@ from tarrafa.verify.veuniq.reader import RepositoryReader, problems
 from tarrafa.verify.veuniq.spills import Spill, joined, offered, open_spill, read_spill, write_spill
 from tarrafa.verify.veuniq.stored_files import MANIFEST, Step, StoredFile, read_manifest, write_manifest
 
-FORMAT = 3
+FORMAT = 4
 _READ_TRIES = 5
 
 

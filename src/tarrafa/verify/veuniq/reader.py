@@ -19,6 +19,7 @@ from tarrafa.verify.veuniq.block import (
     RowColumns,
     edges_of_hosts,
     find,
+    order_keys,
     ordered,
 )
 from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
@@ -66,13 +67,12 @@ class RepositoryReader:
         visits = self._files.visits(block) if collected.any() else np.empty(0, STORED_VISIT)
         found = np.searchsorted(visits["origin"], chosen.origin).tolist()
         for number, url in enumerate(urls):
-            numbers = int(chosen.priority[number]), int(chosen.links[number]), int(chosen.outside[number])
-            if not collected[number]:
-                yield Known(url, False, *numbers)
-                continue
-            visit = visits[found[number]]
-            at_seconds, offset, file, status = (visit[name].item() for name in VISIT.names or ())
-            yield Known(url, True, *numbers, at_seconds, status, file, offset)
+            _, _, priority, links, outside, depth, kind, _ = (int(column[number]) for column in chosen)
+            known = Known(url, False, priority, links, outside, depth, kind)
+            if collected[number]:
+                visit = visits[found[number]]
+                known = known._replace(collected=True, **{name: visit[name].item() for name in VISIT.names or ()})
+            yield known
 
     def urls(self) -> Iterator[Known]:
         for block in self._blocks:
@@ -84,12 +84,13 @@ class RepositoryReader:
         content = self._files.load(block)
         columns = content.columns
         rows = np.flatnonzero(columns.state == SCHEDULED)
-        rows = ordered(columns, rows, columns.priority[rows], per_host)
+        rows = ordered(columns, rows, order_keys(columns, rows), per_host)
         urls = self._files.urls(block, columns.origin[rows])
         left = np.bincount(columns.host[columns.state != COLLECTED])
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
-            priorities, host = columns.priority[rows[first:end]].tolist(), int(columns.host[rows[first]])
-            yield Scheduled(content.hosts.names[host], urls[first:end], priorities, int(left[host]))
+            own, host = rows[first:end], int(columns.host[rows[first]])
+            depths, kinds = columns.depth[own].tolist(), columns.kind[own].tolist()
+            yield Scheduled(content.hosts.names[host], urls[first:end], depths, kinds, int(left[host]))
 
 
 def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
 from tarrafa.hashes import edges_of
-from tarrafa.verify.contract import PRIORITY_MAX, Batch
+from tarrafa.verify.contract import DEPTH_MAX, PRIORITY_MAX, Batch
 from tarrafa.verify.keys import keys_of, texts_of
 from tarrafa.verify.veuniq.stored_files import StoredFile, check_sum, read_file, write_file
 from tarrafa.verify.veuniq.text_columns import taken
@@ -25,8 +25,8 @@ VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("s
 WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
 _PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
 _HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
-# Hosts, priorities, links, links from outside and lengths of the URLs; then which of them have a visit.
-_PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u2", "<u4")
+# Hosts, priorities, links, links from outside, depths, kinds and lengths of the URLs; then which of them have a visit.
+_PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u4", "u1", "<u2", "<u4")
 _NO_VISIT = -1
 
 
@@ -39,6 +39,8 @@ class WaitingUrls:
     priority: NDArray[np.uint16]
     links: NDArray[np.uint16]
     outside: NDArray[np.uint16]
+    depth: NDArray[np.uint32]
+    kind: NDArray[np.uint8]
     visit: NDArray[np.int32]  # position in visits; -1 for a URL that was only extracted
     text: NDArray[np.int32]  # position in the sources, which are counted through
     visits: NDArray[np.void]
@@ -54,6 +56,8 @@ class WaitingUrls:
             self.priority[rows],
             self.links[rows],
             self.outside[rows],
+            self.depth[rows],
+            self.kind[rows],
             self.visit[rows],
             self.text[rows],
             self.visits,
@@ -88,8 +92,10 @@ def offered(batch: Batch, seed: int) -> WaitingUrls:
     visit[:count] = np.arange(count)
     priority, (links, outside) = np.full(total, PRIORITY_MAX, np.uint16), np.zeros((2, total), np.uint16)
     priority[count:], links[count:], outside[count:] = extracted.priority, extracted.links, extracted.outside
+    depth, kind = np.full(total, DEPTH_MAX, np.uint32), np.zeros(total, np.uint8)
+    depth[count:], kind[count:] = extracted.depth, extracted.kind
     text = np.arange(total, dtype=np.int32)
-    return WaitingUrls(hosts, fingerprints, priority, links, outside, visit, text, visits, sources)
+    return WaitingUrls(hosts, fingerprints, priority, links, outside, depth, kind, visit, text, visits, sources)
 
 
 def joined(parts: list[WaitingUrls]) -> WaitingUrls:
@@ -107,6 +113,8 @@ def joined(parts: list[WaitingUrls]) -> WaitingUrls:
         np.concatenate([part.priority for part in parts]),
         np.concatenate([part.links for part in parts]),
         np.concatenate([part.outside for part in parts]),
+        np.concatenate([part.depth for part in parts]),
+        np.concatenate([part.kind for part in parts]),
         np.concatenate(visits),
         np.concatenate(texts),
         np.concatenate([part.visits for part in parts]),
@@ -170,7 +178,8 @@ def _pack_part(part: WaitingUrls, texts: pa.LargeStringArray) -> bytes:
     """Pack the fingerprints as they are, since they do not compress, and the rest compressed."""
     visited, edges = np.flatnonzero(part.visit >= 0), edges_of(texts)
     lengths = np.diff(edges).astype("<u2")
-    columns = (part.hosts, part.priority, part.links, part.outside, lengths, visited.astype("<u4"))
+    numbers = (part.priority, part.links, part.outside, part.depth, part.kind)
+    columns = (part.hosts, *numbers, lengths, visited.astype("<u4"))
     visits = part.visits[part.visit[visited]]
     text = texts.buffers()[2][edges[0] : edges[-1]]
     rest = b"".join([*(column.tobytes() for column in (*columns, visits)), text])
@@ -185,16 +194,16 @@ def _unpack_part(data: bytes) -> WaitingUrls:
     columns: list[NDArray[Any]] = []
     types: list[Any] = [*_PART_TYPES, WAITING_VISIT]
     at = 0
-    for each, rows in zip(types, [count] * 5 + [visit_count] * 2, strict=True):
+    for each, rows in zip(types, [count] * (len(_PART_TYPES) - 1) + [visit_count] * 2, strict=True):
         columns.append(np.frombuffer(rest, each, rows, at))
         at += columns[-1].nbytes
-    hosts, priority, links, outside, lengths, visited, visits = columns
+    hosts, priority, links, outside, depth, kind, lengths, visited, visits = columns
     visit = np.full(count, _NO_VISIT, np.int32)
     visit[visited] = np.arange(visit_count)
     edges = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), rest[at:])
     text = np.arange(count, dtype=np.int32)
-    return WaitingUrls(hosts, fingerprints, priority, links, outside, visit, text, visits, (urls,))
+    return WaitingUrls(hosts, fingerprints, priority, links, outside, depth, kind, visit, text, visits, (urls,))
 
 
 def _within(waiting: WaitingUrls, first: int, end: int) -> WaitingUrls:
