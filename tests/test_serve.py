@@ -29,6 +29,11 @@ def test_home_says_how_much_can_be_searched(page: Served) -> None:
     assert "1,234 documents can be searched" in words_of(answer)
 
 
+def test_examples_of_queries_are_in_the_language_of_the_page(page: Served) -> None:
+    assert "fishing -net" in words_of(page.ask("/?lang=en"))
+    assert "rede -pesca" in words_of(page.ask("/?lang=pt"))
+
+
 def test_result_shows_title_snippet_address_date_and_rank(page: Served) -> None:
     answer = page.ask("/search?q=tarrafa")
     words = words_of(answer)
