@@ -1,6 +1,6 @@
 """Shared by the tests of frontier and visits: a brain over memory, on virtual time, and a driver that answers it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tarrafa.agent import CrawlLimits, HostRecord, HostTable, Policies, make_brain
@@ -16,6 +16,7 @@ from tarrafa.agent.frontier import (
     Tell,
 )
 from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.visits import is_address
 from tarrafa.clock import Instant
 from tarrafa.records import Failure, FailureKind, Headers, Page
 from tarrafa.schedule import ConstantDelay, Delays, Fifo, RetryPolicy, Scope, UrlBounds, UrlKind, Workbench
@@ -49,6 +50,7 @@ class BrainSettings(NamedTuple):
     hosts_limit: int = 1_000  # of the workbench
     buffer_limit: int = BUFFER_LIMIT
     address_seconds: float = 1.0
+    is_known: Callable[[str], bool] = is_address
 
 
 _DEFAULT_SETTINGS = BrainSettings()
@@ -67,7 +69,7 @@ class BrainDriver:
             hosts_limit=settings.hosts_limit,
         )
         policies = Policies(Scope(settings.rule, UrlBounds()), Fifo(), settings.limits, "tarrafa")
-        brain = make_brain(self.hosts, self.workbench, policies, settings.buffer_limit)
+        brain = make_brain(self.hosts, self.workbench, policies, settings.buffer_limit, settings.is_known)
         self.frontier, self.visits, self.discovery = brain.frontier, brain.visits, brain.discovery
         self.pages: list[str] = []  # URLs that were kept
 

@@ -3,6 +3,7 @@
 import pytest
 
 from brains import (
+    DAY_SECONDS,
     DELAY_SECONDS,
     EPOCH,
     UNLIMITED,
@@ -24,7 +25,7 @@ from tarrafa.agent.frontier import EndUrl, Fetch, Instruction, OfferSitemaps, Pu
 from tarrafa.agent.visits import NAME_SECONDS, SKIPS_LIMIT
 from tarrafa.obey import ROBOTS_MAX_BYTES
 from tarrafa.records import FailureKind
-from tarrafa.schedule import RetryPolicy
+from tarrafa.schedule import HostFailure, RetryPolicy
 
 CLOSED = b"User-agent: *\nDisallow: /closed\n"
 ALL_CLOSED = b"User-agent: *\nDisallow: /\n"
@@ -468,7 +469,7 @@ def test_visits_in_flight_and_names_being_resolved_have_a_limit() -> None:
         brain.schedule(f"{host}/")
     assert resolved_hosts(brain.step()) == hosts[:3]
     assert brain.step() == []
-    assert brain.visits.resolving == 3
+    assert brain.visits.resolving == 8  # five wait for their lookup
     for host in hosts[:3]:
         brain.resolve(host)
     assert resolved_hosts(brain.step()) == hosts[3:6]
@@ -476,6 +477,45 @@ def test_visits_in_flight_and_names_being_resolved_have_a_limit() -> None:
         brain.resolve(host)
     assert fetched_urls(brain.step()) == []
     assert brain.visits.in_flight == 3
+
+
+def test_addresses_and_known_names_do_not_wait_for_lookups() -> None:
+    brain = BrainDriver(BrainSettings(WITH_CONTACT._replace(in_flight=3), is_known=lambda name: name[0].isdigit()))
+    silent, known = [f"http://n{number}.example" for number in range(8)], ["http://192.0.2.1", "http://1.example"]
+    for host in (*silent, *known):
+        brain.schedule(f"{host}/")
+    assert resolved_hosts(brain.step()) == [*known, *silent[:3]]
+
+
+def test_silent_site_costs_few_lookups_and_its_hosts_are_tried_again_later() -> None:
+    """A page links to 300 names of a site whose name servers do not answer."""
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(failures_limit=2)))
+    hosts = [f"http://n{number}.silent.example" for number in range(300)]
+    for host in hosts:
+        brain.schedule(f"{host}/")
+    for seconds, status in ((30.0, HostStatus.WELCOME), (3_600.0, HostStatus.SUSPENDED)):
+        asked = resolved_hosts(brain.step())
+        assert len(asked) == 10
+        for host in asked:
+            brain.fail_name(host, FailureKind.NAME_SERVER)
+        assert brain.visits.resolving == 0
+        assert {brain.record(host).status for host in hosts} == {status}
+        brain.now += seconds
+    for _ in range(31):
+        for host in resolved_hosts(brain.step()):
+            brain.resolve(host)
+    assert brain.visits.in_flight == 300
+
+
+def test_name_server_that_fails_ends_no_url() -> None:
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(failures_limit=2, suspensions_limit=1)))
+    brain.schedule(f"{A}/")
+    for _ in range(3):
+        for host in resolved_hosts(brain.step()):
+            brain.fail_name(host, FailureKind.NAME_SERVER)
+        assert brain.take() == []  # no URL has ended
+        brain.now += DAY_SECONDS
+    assert (brain.record(A).status, brain.record(A).reason) == (HostStatus.GIVEN_UP, HostFailure.NAME_SERVER)
 
 
 def test_step_begins_no_more_visits_than_there_is_room_for_and_tells_whether_they_run_short() -> None:

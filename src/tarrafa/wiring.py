@@ -25,7 +25,7 @@ from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.extract import ExtractOptions
-from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_proxy
+from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_servers, parse_proxy
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
@@ -55,6 +55,7 @@ def transport(configuration: Configuration, resolver: Resolver | None = None) ->
     """Return the transport for the real web. A resolver of the caller's own replaces DNS."""
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
+    read_text(configuration, "fetch.name_servers", parse_name_servers)
     return CurlTransport(configuration.fetch, configuration.crawl, resolver)
 
 
@@ -84,7 +85,8 @@ def agent(
         store.close()
         raise
     is_restarted = store.checkpoint.number > 0
-    brain = make_brain(hosts, workbench(configuration, clock, is_restarted=is_restarted), policies)
+    bench = workbench(configuration, clock, is_restarted=is_restarted)
+    brain = make_brain(hosts, bench, policies, is_known=web.is_known)
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
     reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes)
     ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock)
@@ -95,6 +97,7 @@ def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Check the settings that only a room can parse, before anything is written."""
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
+    read_text(configuration, "fetch.name_servers", parse_name_servers)
     scope(configuration, seeds)
 
 

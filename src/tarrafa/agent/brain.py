@@ -4,12 +4,13 @@ A crawl builds it over the host table on disk and lets `loop` carry out its inst
 memory and carries them out on virtual time.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.frontier import BUFFER_LIMIT, CrawlLimits, Frontier
 from tarrafa.agent.host_table import HostTable
-from tarrafa.agent.visits import RobotsCache, Visits
+from tarrafa.agent.visits import RobotsCache, Visits, is_address
 from tarrafa.schedule import Order, Scope, Workbench
 
 
@@ -31,9 +32,15 @@ class Policies(NamedTuple):
     robots_token: str  # our name in robots.txt
 
 
-def make_brain(hosts: HostTable, workbench: Workbench, policies: Policies, buffer_limit: int = BUFFER_LIMIT) -> Brain:
+def make_brain(
+    hosts: HostTable,
+    workbench: Workbench,
+    policies: Policies,
+    buffer_limit: int = BUFFER_LIMIT,
+    is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
+) -> Brain:
     scope, order, limits, token = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, limits, buffer_limit)
-    visits = Visits(frontier, workbench, hosts, robots, limits)
+    visits = Visits(frontier, workbench, hosts, robots, limits, is_known)
     return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order))

@@ -300,6 +300,7 @@ class Agent:
             visits_per_second=visits_rate,
             bytes_per_second=bytes_rate,
             in_flight=self._visits.in_flight,
+            resolving=self._visits.resolving,
             ready=workbench.ready,
             waiting=workbench.waiting,
             suspended=workbench.suspended + self._frontier.suspended_count,

@@ -40,6 +40,7 @@ class Progress(NamedTuple):
     visits_per_second: float = 0.0
     bytes_per_second: float = 0.0
     in_flight: int = 0
+    resolving: int = 0  # hosts whose name is being looked up, or is to be
     ready: int = 0  # addresses that could be visited now
     waiting: int = 0  # hosts whose turn is yet to come
     suspended: int = 0  # hosts

@@ -5,6 +5,9 @@ disallows is ended without a request. A failed visit is retried or ended as the 
 the instructions that gather in `Frontier.instructions` and reports what came of each.
 """
 
+from collections.abc import Callable
+
+from tarrafa.addresses import parse_address
 from tarrafa.agent.frontier import (
     CrawlLimits,
     EndUrl,
@@ -30,11 +33,12 @@ from tarrafa.obey import (
     settle,
 )
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.schedule import Fate, FollowUp, Visit, VisitResult, Workbench
+from tarrafa.schedule import LOOKUPS_LIMIT, Fate, FollowUp, LookupQueue, Visit, VisitResult, Workbench
 from tarrafa.urls import host_name, host_of
 
 NAME_SECONDS = 300.0  # for which a resolved address is valid
 SKIPS_LIMIT = 500  # visits that one step may name and not make: refused, or waiting for robots.txt
+_UNRESOLVED_COUNT = 1_000  # hosts that are queued for a lookup in one step
 ROBOTS_MEMORY_BYTES = 64 * 1024 * 1024
 # What a permission takes beside its rules: itself, the host's name, the dictionary entry.
 _ENTRY_BYTES = 400
@@ -86,9 +90,19 @@ def _size_bytes(permission: Permission) -> int:
     return _ENTRY_BYTES + permission.rules.size_bytes
 
 
+def is_address(name: str) -> bool:
+    return parse_address(name) is not None
+
+
 class Visits:
     def __init__(
-        self, frontier: Frontier, workbench: Workbench, hosts: HostTable, robots: RobotsCache, limits: CrawlLimits
+        self,
+        frontier: Frontier,
+        workbench: Workbench,
+        hosts: HostTable,
+        robots: RobotsCache,
+        limits: CrawlLimits,
+        is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
     ) -> None:
         self._frontier = frontier
         self._workbench = workbench
@@ -98,12 +112,18 @@ class Visits:
         # Each robots.txt that is to be fetched, by URL, with the hosts that need it: redirects may lead several hosts
         # to one file. Filled by _request_robots, emptied by robots_fetched and _returned.
         self._robots_requests: dict[str, list[RobotsRequest]] = {}
+        self._is_known = is_known
+        self._lookups = LookupQueue(min(LOOKUPS_LIMIT, limits.in_flight))
         self.in_flight = 0  # visits begun and not ended
-        self.resolving = 0  # names being resolved
 
     @property
     def is_idle(self) -> bool:
         return not self.in_flight and not self.resolving and self._frontier.is_idle
+
+    @property
+    def resolving(self) -> int:
+        """The number of hosts whose name is being looked up, or is to be."""
+        return len(self._lookups)
 
     def is_exhausted(self, at: Instant) -> bool:
         """Return True if no visit can follow from what is in memory, except for suspended hosts."""
@@ -114,7 +134,7 @@ class Visits:
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `step` may have something new to do; None if only events can tell."""
-        if self._workbench.needs_urls_now:
+        if self._workbench.needs_urls_now or self._workbench.has_unresolved:
             return at.monotonic
         times = (self._workbench.wake_at(), self._frontier.wake_at(at))
         return min((when for when in times if when is not None), default=None)
@@ -131,9 +151,17 @@ class Visits:
         return is_short
 
     def _begin_lookups(self, at: Instant) -> None:
-        limit, next_unresolved = self._in_flight_limit, self._workbench.next_unresolved
-        while self.resolving < limit and (host := next_unresolved(at.monotonic)) is not None:
-            self.resolving += 1
+        """Resolve known names at once, and queue lookups for the others."""
+        known = []
+        for _ in range(_UNRESOLVED_COUNT):
+            host = self._workbench.next_unresolved(at.monotonic)
+            if host is None:
+                break
+            if self._is_known(host_name(host)):
+                known.append(host)
+            else:
+                self._lookups.add(host)
+        for host in (*known, *self._lookups.begin()):
             self._frontier.instructions.append(Resolve(host, host_name(host)))
 
     def _begin_visits(self, at: Instant, room: int) -> bool:
@@ -153,10 +181,12 @@ class Visits:
 
     def resolved(self, host: str, found: tuple[str, ...] | Failure, at: Instant) -> None:
         """Take the addresses of a host, or the failure to find any."""
-        self.resolving -= 1
         now = at.monotonic
+        is_silent = isinstance(found, Failure) and found.kind is FailureKind.NAME_SERVER
+        failing = self._lookups.end(host, is_silent=is_silent)
         if isinstance(found, Failure):
-            self._follow_up(host, self._workbench.resolve_failed(host, now, found.kind), at)
+            for each in (host, *failing):
+                self._follow_up(each, self._workbench.resolve_failed(each, now, found.kind), at)
             return
         self._workbench.update_traits(host, self._frontier.traits(host, found), now)
         # If only a proxy knows the address, each host counts as an address of its own.

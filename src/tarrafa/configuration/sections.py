@@ -123,6 +123,11 @@ class FetchSection:
         "media types whose body is downloaded, * for any; of others only the header is stored",
     )
     insecure: bool = _key(BooleanType(), False, "accept invalid TLS certificates, and store what is wrong with them")
+    name_servers: str = _key(
+        TextType(1_000),
+        "system",
+        "comma-separated addresses of name servers, each with an optional port, or system for those of this machine",
+    )
     proxy: str = _key(TextType(500), "none", "HTTP proxy, as http://name:port, or none")
     idle_connections: int = _key(IntegerType(1, 100_000), 2_000, "maximum number of idle connections kept for reuse")
 

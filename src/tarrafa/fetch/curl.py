@@ -8,10 +8,11 @@ import pycurl
 
 from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import CrawlSection, FetchSection
+from tarrafa.configuration import CrawlSection, FetchSection, is_public_name
 from tarrafa.fetch.handle import CurlHandle, IdleSockets, make_settings, parse_proxy, system_certificates
-from tarrafa.fetch.names import ADDRESS_LIMIT, NameCache, Resolver, SystemResolver, public_only
+from tarrafa.fetch.names import NameCache, public_only
 from tarrafa.fetch.outcome import Attempt, is_unreached, make_outcome
+from tarrafa.fetch.resolvers import ADDRESS_LIMIT, CaresResolver, NameAnswer, Resolver, parse_name_servers
 from tarrafa.fetch.transfers import TransferEnd, Transfers
 from tarrafa.logs import event
 from tarrafa.records import Failure, FailureKind, Headers, Page, Request
@@ -41,7 +42,8 @@ class CurlTransport:
         self._proxy = parse_proxy(fetch.proxy)
         self._settings = make_settings(fetch, crawl, self._proxy, certificates or system_certificates())
         name_seconds = min(fetch.timeout_seconds, fetch.connect_timeout_seconds)
-        self._names = NameCache(resolver or SystemResolver(), self._clock, name_seconds)
+        asked = resolver or CaresResolver(parse_name_servers(fetch.name_servers), name_seconds)
+        self._names = NameCache(asked, self._clock, name_seconds)
         self._transfers: Transfers | None = None  # made by the first fetch, on its loop
         self._idle = IdleSockets()
         self._free: list[CurlHandle] = []  # filled when a fetch ends, emptied when one begins
@@ -60,10 +62,14 @@ class CurlTransport:
         """Return the addresses that a fetch of this name may connect to, the best first; none with a proxy."""
         literal = _literal(name)
         if self._proxy and not literal:
-            return ()
-        found = (literal,) if literal else await self._names.addresses(name)
-        allowed = self._allowed(name, found)
+            return () if self._allow_private or not _is_local_name(name) else _local_name(name)
+        answer = NameAnswer((literal,)) if literal else await self._names.look_up(name)
+        allowed = self._allowed(name, answer)
         return () if self._proxy and not isinstance(allowed, Failure) else allowed
+
+    def is_known(self, name: str) -> bool:
+        """Return True if `resolve` would answer at once, without asking a name server."""
+        return bool(self._proxy or _literal(name)) or self._names.is_known(name)
 
     def close(self) -> None:
         """End running fetches as failures, and close every connection."""
@@ -98,11 +104,12 @@ class CurlTransport:
         if not chosen or self._proxy:
             return await self.resolve(name)
         literal = _literal(chosen)
-        return self._allowed(name, (literal,) if literal else ())
+        return self._allowed(name, NameAnswer((literal,) if literal else ()))
 
-    def _allowed(self, name: str, found: tuple[str, ...] | None) -> tuple[str, ...] | Failure:
+    def _allowed(self, name: str, answer: NameAnswer) -> tuple[str, ...] | Failure:
+        found = answer.addresses
         if found is None:
-            return Failure(name, FailureKind.NAME_SERVER, f"no name server answered for {name}")
+            return Failure(name, FailureKind.NAME_SERVER, f"no name server could resolve {name}: {answer.detail}")
         if not found:
             return Failure(name, FailureKind.NAME, f"{name} has no address")
         allowed = found if self._allow_private else public_only(found)
@@ -160,6 +167,15 @@ def _literal(name: str) -> str:
     """Return the address if the name is one; empty if not."""
     address = parse_address(name)
     return str(address) if address else ""
+
+
+def _is_local_name(name: str) -> bool:
+    """Return True for names of the own machine or network. A proxy would complete a name of a single label."""
+    return not is_public_name(name) or "." not in name.strip(".")
+
+
+def _local_name(name: str) -> Failure:
+    return Failure(name, FailureKind.PRIVATE, f"{name} is the name of a private host")
 
 
 def _log_outcome(outcome: Page | Failure) -> None:

@@ -1,105 +1,24 @@
-"""Resolve the names of hosts: through the system or a table, with a cache so that a name is looked up once.
+"""Addresses of names, with a cache so that a name is looked up once.
 
-The life of a name: the first caller starts a lookup, and other callers wait for the same one. The answer is cached for
-some minutes, a missing name for a shorter time. Of several addresses the one that worked last comes first, and one that
-could not be reached goes to the end.
+The life of a name: the first caller starts a lookup, and other callers wait for the same one. Addresses are cached for
+their TTL within bounds, a missing name for a minute. When no name server could tell, nothing is cached: the next caller
+asks again. Of several addresses the one that worked last comes first, and one that could not be reached comes last.
 """
 
 import asyncio
-import socket
-import threading
-from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.clock import Clock
+from tarrafa.fetch.resolvers import NameAnswer, Resolver
 from tarrafa.lru import LruCache
-
-ADDRESS_LIMIT = 8  # of one name; more are never tried
-THREAD_LIMIT = 32  # concurrent lookups of the system's resolver
-
-
-class Resolver(Protocol):
-    async def addresses(self, name: str) -> tuple[str, ...]:
-        """Return the addresses in the order in which to try them; none if the name has none. Never raise."""
-        ...
-
-
-class TableResolver:
-    """Resolves the names that it was given, and no others."""
-
-    def __init__(self, table: Mapping[str, tuple[str, ...]]) -> None:
-        self._table = table
-
-    async def addresses(self, name: str) -> tuple[str, ...]:
-        return self._table.get(name, ())
-
-
-class _Lookup(NamedTuple):
-    name: str
-    loop: asyncio.AbstractEventLoop
-    addresses: asyncio.Future[tuple[str, ...]]
-
-
-class SystemResolver:
-    """Asks the system in a few threads; lookups beyond that wait in a queue.
-
-    The threads are daemons: the system's call cannot be interrupted, and must not keep the program alive. A thread
-    that finds the queue empty ends.
-    """
-
-    def __init__(self, thread_limit: int = THREAD_LIMIT) -> None:
-        self._thread_limit = thread_limit
-        self._lock = threading.Lock()
-        self._thread_count = 0  # under the lock
-        # Filled by `addresses`, emptied by the threads, both under the lock.
-        self._queue: deque[_Lookup] = deque()
-
-    async def addresses(self, name: str) -> tuple[str, ...]:
-        loop = asyncio.get_running_loop()
-        lookup = _Lookup(name, loop, loop.create_future())
-        with self._lock:
-            self._queue.append(lookup)
-            if self._thread_count < self._thread_limit:
-                threading.Thread(target=self._work, daemon=True).start()
-                self._thread_count += 1
-        return await lookup.addresses
-
-    def _work(self) -> None:
-        while (lookup := self._next()) is not None:
-            if lookup.addresses.done():  # its caller was cancelled
-                continue
-            found = _system_addresses(lookup.name)
-            with suppress(RuntimeError):  # the loop is closed
-                lookup.loop.call_soon_threadsafe(_set_result, lookup.addresses, found)
-
-    def _next(self) -> _Lookup | None:
-        with self._lock:
-            if self._queue:
-                return self._queue.popleft()
-            self._thread_count -= 1
-            return None
-
-
-def _set_result(future: asyncio.Future[tuple[str, ...]], addresses: tuple[str, ...]) -> None:
-    if not future.done():
-        future.set_result(addresses)
-
-
-def _system_addresses(name: str) -> tuple[str, ...]:
-    try:
-        infos = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # no such name, or not the form of one
-        return ()
-    return tuple(dict.fromkeys(str(info[4][0]) for info in infos))[:ADDRESS_LIMIT]
+from tarrafa.units import format_duration
 
 
 class NameLimits(NamedTuple):
-    # The system's resolver does not tell how long its answer is valid.
-    found_seconds: float = 300.0
-    missing_seconds: float = 60.0  # also for a lookup that took too long
+    found_least_seconds: float = 300.0  # whatever the TTL
+    found_most_seconds: float = 3_600.0
+    missing_seconds: float = 60.0
     name_count: int = 100_000  # cached names
 
 
@@ -107,7 +26,7 @@ DEFAULT_LIMITS = NameLimits()
 
 
 class _CachedName(NamedTuple):
-    addresses: tuple[str, ...] | None  # None: the lookup timed out
+    addresses: tuple[str, ...]
     until: float
 
 
@@ -117,18 +36,23 @@ class NameCache:
     ) -> None:
         self._resolver = resolver
         self._clock = clock
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = timeout_seconds  # of a lookup, from the question on
         self._limits = limits
         self._names: LruCache[str, _CachedName] = LruCache(limits.name_count)
         # Filled by the first caller for a name, emptied when the lookup ends.
-        self._lookups: dict[str, asyncio.Task[tuple[str, ...] | None]] = {}
+        self._lookups: dict[str, asyncio.Task[NameAnswer]] = {}
 
-    async def addresses(self, name: str) -> tuple[str, ...] | None:
-        """Return the addresses in the order in which to try them; none if the name has none, None after a timeout."""
+    def is_known(self, name: str) -> bool:
+        """Return True if `look_up` would answer from the cache."""
+        known = self._names.get(name)
+        return known is not None and known.until > self._clock.monotonic()
+
+    async def look_up(self, name: str) -> NameAnswer:
+        """Return what is known of a name, after asking for it if need be."""
         known = self._names.get(name)
         if known is None or known.until <= self._clock.monotonic():
             return await self._look_up(name)
-        return known.addresses
+        return NameAnswer(known.addresses)
 
     def worked(self, name: str, address: str) -> None:
         """Try this address first from now on."""
@@ -141,8 +65,9 @@ class NameCache:
     def close(self) -> None:
         for task in self._lookups.values():
             task.cancel()
+        self._resolver.close()
 
-    async def _look_up(self, name: str) -> tuple[str, ...] | None:
+    async def _look_up(self, name: str) -> NameAnswer:
         task = self._lookups.get(name)
         if task is None:
             task = self._lookups[name] = asyncio.create_task(self._ask(name))
@@ -150,27 +75,29 @@ class NameCache:
         # A caller that is cancelled must not cancel the lookup: others may wait for the same name.
         return await asyncio.shield(task)
 
-    async def _ask(self, name: str) -> tuple[str, ...] | None:
+    async def _ask(self, name: str) -> NameAnswer:
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                found: tuple[str, ...] | None = await self._resolver.addresses(name)
+                answer = await self._resolver.look_up(name)
         except TimeoutError:
-            found = None
+            return NameAnswer(None, detail=f"no answer within {format_duration(self._timeout_seconds)}")
         except asyncio.CancelledError:  # by `close`: the callers were not cancelled themselves
-            return None
-        return self._put(name, found)
+            return NameAnswer(None, detail="the lookup was ended")
+        return answer if answer.addresses is None else answer._replace(addresses=self._put(name, answer))
 
-    def _put(self, name: str, found: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        before = self._names.pop(name)
-        if found and before and before.addresses and before.addresses[0] in found:
+    def _put(self, name: str, answer: NameAnswer) -> tuple[str, ...]:
+        limits, found, before = self._limits, answer.addresses or (), self._names.get(name)
+        if before and before.addresses and before.addresses[0] in found:
             found = _moved(found, before.addresses[0], to_front=True)
-        seconds = self._limits.found_seconds if found else self._limits.missing_seconds
-        self._names.put(name, _CachedName(found, self._clock.monotonic() + seconds))
+        seconds = min(max(answer.ttl_seconds, limits.found_least_seconds), limits.found_most_seconds)
+        self._names.put(
+            name, _CachedName(found, self._clock.monotonic() + (seconds if found else limits.missing_seconds))
+        )
         return found
 
     def _reorder(self, name: str, address: str, to_front: bool) -> None:
         known = self._names.get(name)
-        if known is None or not known.addresses or address not in known.addresses:
+        if known is None or address not in known.addresses:
             return
         if known.addresses[0 if to_front else -1] != address:
             self._names.put(name, known._replace(addresses=_moved(known.addresses, address, to_front)))

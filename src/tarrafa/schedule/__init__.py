@@ -6,7 +6,7 @@ plain tests and simulated at any speed. The life of a host:
 
 1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first.
 2. The host enters the `Workbench` with up to 10 URLs; the caller keeps the others. `next_unresolved` asks for its
-   addresses. Visits to one address share a queue.
+   addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address share a queue.
 3. `next` returns a visit when the delays of host and address have passed; `ended` takes its result. The next delay
    counts from then: the policy of `delays`, or what the host asks for if that is longer.
 4. When the host runs low, `needs_urls` names it. The caller adds more URLs or removes it. A removed host is remembered
@@ -27,6 +27,7 @@ from tarrafa.schedule.delays import (
     TenTimesDelay,
 )
 from tarrafa.schedule.hosts import QUEUED_URLS_LIMIT
+from tarrafa.schedule.lookup_queue import LOOKUPS_LIMIT, LookupQueue
 from tarrafa.schedule.messages import (
     NO_HISTORY,
     BackOff,
@@ -53,6 +54,7 @@ from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
     "BUSY_STATUSES",
+    "LOOKUPS_LIMIT",
     "NO_HISTORY",
     "QUEUED_URLS_LIMIT",
     "SITEMAP_PRIORITY",
@@ -72,6 +74,7 @@ __all__ = [
     "HostSuspended",
     "HostTraits",
     "Level",
+    "LookupQueue",
     "Order",
     "Refusal",
     "RetryPolicy",

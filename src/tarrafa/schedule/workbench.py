@@ -325,6 +325,11 @@ class Workbench:
         """True if `needs_urls` would name a host."""
         return bool(self._hosts.needs_urls)
 
+    @property
+    def has_unresolved(self) -> bool:
+        """True if `next_unresolved` would name a host."""
+        return bool(self._hosts.unresolved)
+
     def has_room(self, now: float) -> bool:
         """Return True if a host that is not on the workbench could enter."""
         return self._hosts.has_room(self._tick(now))
