@@ -81,6 +81,8 @@ async def _fetched(transport: CurlTransport, url: str) -> Page | Failure:
 def _hint(failure: Failure) -> str:
     if failure.kind is FailureKind.PRIVATE:
         return "; if the host is your own, give --allow-private"
+    if failure.kind is FailureKind.NAME_SERVER:
+        return "; check your network, or set name_servers in [fetch] of the configuration"
     return "; give a longer --timeout" if failure.kind is FailureKind.TIMEOUT else ""
 
 

@@ -100,7 +100,7 @@ class FetchSection:
         DurationType("1ms", "1h"), "30s", "timeout for a whole request, from name lookup to last byte"
     )
     connect_timeout_seconds: float = _key(
-        DurationType("1ms", "1h"), "10s", "timeout for the name lookup and the connection"
+        DurationType("1ms", "1h"), "10s", "timeout for the name lookup, and for the connection"
     )
     body_limit_bytes: int = _key(
         SizeType("1B", "1GiB"), "5MB", "maximum size of a body, compressed or not; longer ones are truncated"
