@@ -125,7 +125,8 @@ def test_room_made_after_the_last_tick_is_used_without_waiting_for_an_event() ->
 def test_step_lets_a_bounded_number_of_new_hosts_enter_and_the_rest_follow_at_once() -> None:
     """One page may name a hundred thousand hosts. A step that let all of them enter would block the event loop."""
     hosts = [f"http://h{number}.example" for number in range(3 * TICK_HOSTS_COUNT)]
-    brain = BrainDriver(BrainSettings(WITH_CONTACT._replace(in_flight=len(hosts)), hosts_limit=len(hosts)))
+    limits = WITH_CONTACT._replace(in_flight=len(hosts))
+    brain = BrainDriver(BrainSettings(limits, hosts_limit=len(hosts), is_known=lambda _: True))
     for host in hosts:
         brain.schedule(f"{host}/")
     entered: list[str] = []
