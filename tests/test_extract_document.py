@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.extract import Document, Extract, ExtractOptions, PageFormat, extract
+from tarrafa.extract import Cut, Document, Extract, ExtractOptions, PageFormat, bounds, extract
 from tarrafa.extract.bounds import HEADINGS_LIMIT, TEXT_CHARS, TITLE_CHARS
 from tarrafa.extract.html import collapse_all
 from tarrafa.records import Page
@@ -53,6 +53,31 @@ def test_description_is_the_first_that_says_something() -> None:
 def test_headings_are_in_order_and_bounded() -> None:
     assert document("<h1>a<br> b</h1><p>x<h3><a href=x>c</a></h3><h2> </h2>").headings == ("a b", "c")
     assert len(document("<h1>a</h1>" * 1000).headings) == HEADINGS_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("html", "cuts"),
+    [
+        ("<title>a</title><h1>b</h1><p>c", ()),
+        (f"<title>{'x' * 1000}</title><h1>b</h1>", (Cut.TITLE,)),
+        ("<h1>a</h1>" * 1000, (Cut.HEADINGS,)),
+        (f"<h2>{'x' * 1000}</h2>", (Cut.HEADINGS,)),
+        (f"<meta name=description content='{'x' * 2000}'>", (Cut.DESCRIPTION,)),
+        ("<p>" + "a b " * TEXT_CHARS, (Cut.TEXT,)),
+        (f"<title>{'x' * 1000}</title><p>" + "a b " * TEXT_CHARS, (Cut.TEXT, Cut.TITLE)),
+    ],
+)
+def test_page_says_what_was_cut(html: str, cuts: tuple[Cut, ...]) -> None:
+    assert read(html).cuts == cuts
+
+
+def test_plain_text_and_pages_of_endless_tags_say_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read("a b " * TEXT_CHARS, "text/plain").cuts == (Cut.TEXT,)
+    monkeypatch.setattr(bounds, "PIECE_TAGS", 1_000)
+    monkeypatch.setattr(bounds, "PIECES_LIMIT", 3)
+    assert read("<p>x" * 2_900).cuts == ()
+    found = read("<p>x" * 3_100)
+    assert (found.document.text.count("x"), found.cuts) == (3_000, (Cut.BODY,))
 
 
 # Main text.

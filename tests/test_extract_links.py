@@ -2,8 +2,8 @@
 
 import pytest
 
-from tarrafa.extract import Extract, ExtractOptions, LinkKind, PageLinks, extract
-from tarrafa.extract.bounds import ANCHOR_CHARS, LINKS_LIMIT
+from tarrafa.extract import Cut, Extract, ExtractOptions, LinkKind, PageLinks, bounds, extract
+from tarrafa.extract.bounds import ANCHOR_CHARS
 from tarrafa.records import Headers, Page
 
 URL = "http://a.test/d/p.html"
@@ -177,9 +177,24 @@ def test_rel_kind_and_position_are_kept() -> None:
     ]
 
 
-def test_links_are_bounded() -> None:
-    html = "".join(f"<a href={number}>x</a>" for number in range(LINKS_LIMIT + 100))
-    assert targets(html)[-1] == f"/d/{LINKS_LIMIT - 1}"
+def test_links_are_bounded_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    html = "".join(f"<a href={number}>x</a>" for number in range(120))
+    assert len(read(html).links) == 120
+    assert read(html).cuts == ()
+    monkeypatch.setattr(bounds, "LINKS_LIMIT", 100)
+    assert targets(html)[-1] == "/d/99"
+    assert read(html).cuts == (Cut.LINKS,)
+
+
+def test_links_to_other_places_of_the_same_target_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference manual links to thousands of places on few pages."""
+    html = "".join(f"<a href={number % 90}#{number}>x</a>" for number in range(1_000))
+    monkeypatch.setattr(bounds, "LINKS_LIMIT", 100)
+    found = read(html)
+    assert (len(found.links), len(set(found.links.targets)), found.cuts) == (1_000, 90, ())
+    monkeypatch.setattr(bounds, "REPEATED_LINKS_LIMIT", 10)
+    found = read(html)
+    assert (len(found.links), len(set(found.links.targets)), found.cuts) == (100, 90, (Cut.LINKS,))
 
 
 def test_query_is_spelt_in_the_encoding_of_the_page() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tarrafa.extract import Extract, ListedUrl, PageFormat, extract
 from tarrafa.extract.bounds import LISTED_LIMIT, UNPACKED_LIMIT_BYTES
-from tarrafa.extract.sitemaps import gunzip, listed_urls
+from tarrafa.extract.sitemaps import gunzip, listed_lines, listed_urls
 from tarrafa.records import Page
 from tarrafa.urls import BaseUrl
 
@@ -133,6 +133,13 @@ def test_listed_urls_are_bounded() -> None:
     text = "<urlset>" + "<url><loc>/x</loc></url>" * (LISTED_LIMIT + 10) + "</urlset>"
     assert len(urls(text)) == LISTED_LIMIT
     assert len(urls("http://a.test/x\n" * (LISTED_LIMIT + 10), "text/plain")) == LISTED_LIMIT
+    assert listed_urls(text, BASE).is_cut
+    assert listed_lines("http://a.test/x\n" * (LISTED_LIMIT + 1), BASE).is_cut
+
+
+def test_list_that_is_as_long_as_allowed_is_not_cut() -> None:
+    assert not listed_urls("<urlset>" + "<url><loc>/x</loc></url>" * LISTED_LIMIT + "</urlset>", BASE).is_cut
+    assert not listed_lines("http://a.test/x\n" * LISTED_LIMIT, BASE).is_cut
 
 
 def test_deep_nesting_is_read_to_its_end() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from brains import EPOCH, A, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
+from brains import EPOCH, A, B, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
 from tarrafa.agent import Ingest, PageReader
 from tarrafa.agent.frontier import Fetch
 from tarrafa.agent.ingest import Annotations, check_whole
 from tarrafa.agent.step_times import StepTimes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.errors import WorkError
-from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions
+from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, bounds
 from tarrafa.keep import BEGINNING, Archive, StoredAt, StoredPage, open_archive, read_whole_pages
 from tarrafa.records import Page
 from tarrafa.schedule import RetryPolicy, UrlKind
@@ -82,11 +82,26 @@ def test_page_is_stored_collected_and_counted_once(bench: IngestBench) -> None:
     assert [*unsaved.found] == [f"{A}/next"]
     assert unsaved.found[f"{A}/next"] == [1, 1, 0, 4, UrlKind.PAGE]
     assert (unsaved.counts["pages"], unsaved.counts["bytes"]) == (1, len(BODY))
+    assert unsaved.counts["pages cut"] == 0
     assert unsaved.counts.named("outcome") == {"fetched": 1}
     record = bench.brain.record(A)
     assert (record.pages, record.bytes) == (1, len(BODY))
     assert bench.brain.visits.in_flight == 0
     assert not unsaved.is_torn
+
+
+def test_page_that_was_cut_is_counted_and_its_row_says_what(
+    bench: IngestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "LINKS_LIMIT", 1)
+    monkeypatch.setattr(bounds, "TITLE_CHARS", 2)
+    bench.brain.allow_all(A, B)
+    bodies = [(200, b"<title>One</title><a href=1>x</a><a href=2>y</a>"), (404, b"<title>Gone</title>")]
+    for status, body in bodies:
+        bench.add(bench.brain.next_fetch(), status, body)
+    assert [row.cuts for row in bench.unsaved.documents] == [("links", "title"), ("title",)]
+    assert bench.unsaved.counts["pages cut"] == 1
+    assert bench.unsaved.counts.named("cut") == {"links": 1, "title": 1}
 
 
 def test_page_that_will_be_fetched_again_is_neither_stored_nor_counted(bench: IngestBench) -> None:

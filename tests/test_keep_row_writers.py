@@ -57,7 +57,7 @@ def full_row() -> DocumentRow:
         directives=("noarchive",),
         usage=("train-ai=n",),
         size_bytes=5_000_000_000,
-        truncated=True,
+        cuts=("links", "text"),
         digest="sha1:A",
         archive_file=2**32 - 1,
         archive_offset=2**64 - 1,
@@ -88,7 +88,13 @@ def test_row_comes_back_with_host_and_site(folder: Path) -> None:
     assert moments["fetched_at"].isoformat() == "2025-11-16T00:00:00.250000+00:00"
     assert moments["published_at"].timestamp() == 1e9
     assert moments["modified_at"] is None
-    given = {**full_row()._asdict(), "headings": ["um", "dois"], "directives": ["noarchive"], "usage": ["train-ai=n"]}
+    lists = {
+        "headings": ["um", "dois"],
+        "directives": ["noarchive"],
+        "usage": ["train-ai=n"],
+        "cuts": ["links", "text"],
+    }
+    given = {**full_row()._asdict(), **lists}
     assert {name: given[name] for name in found if name not in ("host", "site")} == {
         name: value for name, value in found.items() if name not in ("host", "site")
     }

@@ -188,6 +188,25 @@ def test_crawl_without_a_page_has_a_report(tmp_path: Path, capsys: pytest.Captur
     assert run(["report", "--dir", str(folder.root)]) == 0
 
 
+def test_pages_that_were_cut_are_listed_by_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cuts: list[tuple[str, ...]] = [("links", "text"), (), ("body",)]
+    rows = [
+        DocumentRow(f"http://a.test/{number}", NOW, "fetched", 200, cuts=each, size_bytes=9)
+        for number, each in enumerate(cuts)
+    ]
+    folder = made(tmp_path / "crawl", rows, [], {"pages": 3, "pages cut": 2})
+    told = make_report(folder, 1).as_json()
+    assert (told["crawl"]["pages_cut"], counted(told["cuts"])) == (2, {"links": 1, "text": 1, "body": 1})
+    assert told["cut_pages"] == [
+        {"url": "http://a.test/0", "cuts": ["links", "text"]},
+        {"url": "http://a.test/2", "cuts": ["body"]},
+    ]
+    assert run(["report", "--dir", str(folder.root)]) == 0
+    shown = capsys.readouterr().out
+    assert "Pages cut at a limit" in shown
+    assert re.search(r"http://a\.test/0 +links, text", shown)
+
+
 class Elements(HTMLParser):
     """Every element and attribute of a page, and all of its text."""
 

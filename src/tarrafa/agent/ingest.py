@@ -147,8 +147,8 @@ class Ingest:
         self._visits.page_recovered(page)
 
     def _collect(self, parsed: ParsedPage, stored: StoredAt, annotations: Annotations, listed: Unsaved | None) -> None:
-        if parsed.truncated:
-            events.page_cut(parsed.page.url, ("body",))
+        if parsed.cuts:
+            events.page_cut(parsed.page.url, parsed.cuts)
         collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
         depth, found = annotations.depth + 1, parsed.extract
         if listed is not None:
@@ -185,6 +185,9 @@ def collect(
     into.counts["pages"] += page.is_success
     into.counts["bytes"] += len(page.body)
     into.counts["outcome " + document.outcome] += 1
+    if parsed.cuts and page.is_success:
+        into.counts["pages cut"] += 1
+        into.counts.update(f"cut {part}" for part in parsed.cuts)
     if directives.nofollow:
         into.counts["refusal nofollow"] += len(found.links)
     else:
@@ -213,7 +216,7 @@ def _document(parsed: ParsedPage, stored: StoredAt, directives: Directives, usag
         directives=_names(directives),
         usage=(*directives.usage, *usage),
         size_bytes=parsed.size_bytes,
-        truncated=parsed.truncated,
+        cuts=parsed.cuts,
         digest=stored.digest,
         archive_file=stored.place.file,
         archive_offset=stored.place.offset,

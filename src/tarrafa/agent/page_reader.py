@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
+from tarrafa.extract import LARGE_BYTES, Cut, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
 from tarrafa.fetch import Decoded, decode
 from tarrafa.records import Page
 
@@ -40,7 +40,7 @@ class ParsedPage(NamedTuple):
     page: Page
     extract: Extract
     size_bytes: int  # without content coding
-    truncated: bool
+    cuts: tuple[Cut, ...] = ()
     apart_seconds: float = 0.0  # that the other process took
 
 
@@ -105,7 +105,8 @@ class ExtractPool:
                 break
             except BrokenExecutor:  # the process was killed, by this page or by the system
                 self.close()
-        return TimedExtract(Extract(page.url, PageFormat.OTHER, base_url=page.url), 0.0)
+        unread = Extract(page.url, PageFormat.OTHER, base_url=page.url, cuts=(Cut.LINKS, Cut.TEXT))
+        return TimedExtract(unread, 0.0)
 
     def close(self) -> None:
         if self._process is not None:
@@ -148,7 +149,8 @@ class PageReader:
 
 
 def _parsed(decoded: DecodedPage, found: Extract) -> ParsedPage:
-    return ParsedPage(decoded.page, found, decoded.size_bytes, decoded.truncated)
+    cuts = tuple(dict.fromkeys((Cut.BODY, *found.cuts))) if decoded.truncated else found.cuts
+    return ParsedPage(decoded.page, found, decoded.size_bytes, cuts)
 
 
 def _timed_decode(page: Page, limit_bytes: int) -> tuple[Decoded, float]:

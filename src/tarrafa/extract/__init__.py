@@ -20,6 +20,7 @@ from tarrafa.extract.bounds import LARGE_BYTES
 from tarrafa.extract.charset import as_text, encoding_of
 from tarrafa.extract.extraction import extract, extract_all
 from tarrafa.extract.records import (
+    Cut,
     Document,
     Extract,
     ExtractOptions,
@@ -36,6 +37,7 @@ from tarrafa.extract.signatures import NEAR_BITS
 __all__ = [
     "LARGE_BYTES",
     "NEAR_BITS",
+    "Cut",
     "Document",
     "Extract",
     "ExtractOptions",

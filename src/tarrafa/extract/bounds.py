@@ -1,7 +1,11 @@
-"""Every bound of the room in one place. What lies beyond a bound is left out; no page is refused for it."""
+"""Every bound of the room in one place. What lies beyond a bound is left out; no page is refused for it.
+
+If links, listed URLs, or the text, title, description or headings of a document are cut, the extract says so.
+"""
 
 # What a page gives.
-LINKS_LIMIT = 5_000  # hrefs read from one page
+LINKS_LIMIT = 200_000  # different targets of one page, without fragments
+REPEATED_LINKS_LIMIT = 200_000  # further links of one page to the same targets
 LISTED_LIMIT = 50_000  # URLs of one sitemap or feed: the limit of the sitemap protocol
 HEADINGS_LIMIT = 100
 ROBOTS_LIMIT = 50  # meta elements for robots
@@ -32,7 +36,7 @@ TAG_BYTES = 2_048  # tags up to this length have too few attributes to matter,
 LONG_TAGS = 48_000_000  # if their length times that of the page is within this too
 CALM_TAGS = 600  # no nesting of this many tags matters
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
-PIECES_LIMIT = 20
+PIECES_LIMIT = 200
 ATTRIBUTES_LIMIT = 100  # of one tag, in pages that may have longer ones
 REBUILT_LIMIT = 1_000_000  # elements that unclosed formatting may make the tree builder repeat
 

@@ -8,7 +8,7 @@ from resiliparse.parse.lang import detect_fast
 from tarrafa.dates import parse_date
 from tarrafa.extract import bounds
 from tarrafa.extract.html import HtmlWalk, collapse
-from tarrafa.extract.records import Document
+from tarrafa.extract.records import Cut, Document
 from tarrafa.extract.signatures import sign
 from tarrafa.records import Page
 
@@ -28,16 +28,21 @@ _NO_LANGUAGE = ("und", "mul", "zxx", "mis")
 
 
 def html_document(page: Page, walk: HtmlWalk, canonical_url: str | None) -> Document:
+    """Return the document; what it leaves out is added to the cuts of the walk."""
     main, rest = walk.blocks.join()
     signature, similarity = sign(f"{walk.title}\n{main}", rest)
     meta, times = walk.meta, walk.times
     languages = (walk.language, meta.get("content-language"), page.header("content-language"))
     published = [meta.get(name) for name in _PUBLISHED] + [times.get(itemprop) for itemprop in _TIMES]
     modified = [meta.get(name) for name in _MODIFIED] + [times.get("datemodified"), page.header("last-modified")]
-    description = next((meta[name] for name in _DESCRIPTIONS if meta.get(name)), "")
+    description = collapse(next((meta[name] for name in _DESCRIPTIONS if meta.get(name)), ""))
+    if len(description) > bounds.DESCRIPTION_CHARS:
+        walk.cuts.add(Cut.DESCRIPTION)
+    if len(main or rest) > bounds.TEXT_CHARS:
+        walk.cuts.add(Cut.TEXT)
     return Document(
         title=walk.title,
-        description=collapse(description)[: bounds.DESCRIPTION_CHARS],
+        description=description[: bounds.DESCRIPTION_CHARS],
         headings=tuple(walk.headings),
         text=(main or rest)[: bounds.TEXT_CHARS],
         language=_language(languages, main or rest),

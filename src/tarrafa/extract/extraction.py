@@ -8,7 +8,7 @@ from tarrafa.extract.document import html_document, text_document
 from tarrafa.extract.formats import format_of
 from tarrafa.extract.hrefs import Href, header_hrefs, normalize_rel
 from tarrafa.extract.html import HtmlWalk, collapse_all
-from tarrafa.extract.records import Document, Extract, ExtractOptions, ListedUrls, PageFormat, PageLinks
+from tarrafa.extract.records import Cut, Document, Extract, ExtractOptions, ListedUrls, PageFormat, PageLinks
 from tarrafa.extract.sanitize import sanitize
 from tarrafa.extract.sitemaps import gunzip, listed_lines, listed_urls
 from tarrafa.records import Page
@@ -27,7 +27,10 @@ def extract(page: Page, body: bytes, options: ExtractOptions = _DEFAULTS) -> Ext
         return _skip(page)
     if body.startswith(_GZIP_MAGIC):
         # Only sitemaps are read from gzip files.
-        found = _read(page, gunzip(body), "", options)
+        unpacked = gunzip(body)
+        found = _read(page, unpacked, "", options)
+        if len(unpacked) >= bounds.UNPACKED_LIMIT_BYTES:
+            found = found._replace(cuts=(Cut.BODY, *found.cuts))
         return found if found.listed else _skip(page)
     return _read(page, body, page.media_type, options)
 
@@ -55,20 +58,28 @@ def _skip(page: Page) -> Extract:
 def _read_html(page: Page, body: bytes, options: ExtractOptions) -> Extract:
     encoding = encoding_of(page.header("content-type") or "", body)
     walk = HtmlWalk(options)
-    for piece in sanitize(as_utf8(body, encoding)):
+    pieces = sanitize(as_utf8(body, encoding))
+    for piece in pieces[: bounds.PIECES_LIMIT]:
         walk.read(piece)
+    if len(pieces) > bounds.PIECES_LIMIT:
+        walk.cuts.add(Cut.BODY)
     base_url = _base_url(page.url, walk.base_href, encoding)
     base = BaseUrl(base_url, encoding)
     in_header = _links(header_hrefs(page), BaseUrl(page.url))
     document = html_document(page, walk, _canonical_url(walk, base, in_header))
     links = in_header + _links(walk.hrefs, base)
-    return Extract(page.url, PageFormat.HTML, encoding, base_url, document, links, robots=tuple(walk.robots))
+    robots, cuts = tuple(walk.robots), tuple(sorted(walk.cuts))
+    return Extract(page.url, PageFormat.HTML, encoding, base_url, document, links, robots=robots, cuts=cuts)
 
 
 def _read_list(page: Page, body: bytes, form: PageFormat) -> Extract:
     encoding = encoding_of(page.header("content-type") or "", body)
     urls = listed_urls(as_text(body, encoding), BaseUrl(page.url, encoding))
-    return _extract_of(page, form, encoding, listed=urls)
+    return _extract_of(page, form, encoding, listed=urls, cuts=_cuts_of(urls))
+
+
+def _cuts_of(listed: ListedUrls) -> tuple[Cut, ...]:
+    return (Cut.LISTED,) if listed.is_cut else ()
 
 
 def _read_text(page: Page, body: bytes) -> Extract:
@@ -76,16 +87,22 @@ def _read_text(page: Page, body: bytes) -> Extract:
     text = as_text(body, encoding)
     urls = listed_lines(text, BaseUrl(page.url, encoding))
     if urls:
-        return _extract_of(page, PageFormat.SITEMAP, encoding, listed=urls)
-    return _extract_of(page, PageFormat.TEXT, encoding, text_document(page, text))
+        return _extract_of(page, PageFormat.SITEMAP, encoding, listed=urls, cuts=_cuts_of(urls))
+    cuts = (Cut.TEXT,) if len(text) > bounds.TEXT_CHARS else ()
+    return _extract_of(page, PageFormat.TEXT, encoding, text_document(page, text), cuts=cuts)
 
 
 def _extract_of(
-    page: Page, form: PageFormat, encoding: str, document: Document = _NO_DOCUMENT, listed: ListedUrls = _NO_URLS
+    page: Page,
+    form: PageFormat,
+    encoding: str,
+    document: Document = _NO_DOCUMENT,
+    listed: ListedUrls = _NO_URLS,
+    cuts: tuple[Cut, ...] = (),
 ) -> Extract:
     """Return the extract of a page whose only links are in its header."""
     links = _links(header_hrefs(page), BaseUrl(page.url))
-    return Extract(page.url, form, encoding, page.url, document, links, listed)
+    return Extract(page.url, form, encoding, page.url, document, links, listed, cuts=cuts)
 
 
 def _base_url(url: str, href: str | None, encoding: str) -> str:

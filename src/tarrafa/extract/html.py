@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tarrafa.extract import bounds
 from tarrafa.extract.hrefs import Href, leads_to_page, normalize_rel, refresh_href, srcset_hrefs
-from tarrafa.extract.records import ExtractOptions, LinkKind
+from tarrafa.extract.records import Cut, ExtractOptions, LinkKind
 
 # White space apart from the space itself, as `str.split` knows it.
 _OTHER_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
@@ -96,7 +96,9 @@ class HtmlWalk:
         self._images = options.images
         self._tags = _tag_table()
         self._inner_chars = 0  # of anchor and heading texts that may still be read
+        self._targets: set[str] = set()  # hrefs without fragments
         self.hrefs: list[Href] = []
+        self.cuts: set[Cut] = set()
         self.base_href: str | None = None
         self.canonical_href: str | None = None
         self.language = ""
@@ -168,17 +170,36 @@ class HtmlWalk:
 
     def _heading(self, node: LexborNode) -> None:
         self.blocks.end()
-        if len(self.headings) < bounds.HEADINGS_LIMIT:
-            text = collapse(self._inner_text(node))[: bounds.HEADING_CHARS]
-            if text:
-                self.headings.append(text)
+        if len(self.headings) >= bounds.HEADINGS_LIMIT:
+            self.cuts.add(Cut.HEADINGS)
+            return
+        text = self._cut(collapse(self._inner_text(node)), bounds.HEADING_CHARS, Cut.HEADINGS)
+        if text:
+            self.headings.append(text)
+
+    def _cut(self, text: str, limit: int, what: Cut) -> str:
+        if len(text) > limit:
+            self.cuts.add(what)
+        return text[:limit]
+
+    def _has_room(self, href: str) -> bool:
+        """Return True if a link with this href is kept: a new target, or one more link to a target."""
+        target = href.partition("#")[0]
+        if target not in self._targets:
+            if len(self._targets) < bounds.LINKS_LIMIT:
+                self._targets.add(target)
+                return True
+        elif len(self.hrefs) - len(self._targets) < bounds.REPEATED_LINKS_LIMIT:
+            return True
+        self.cuts.add(Cut.LINKS)
+        return False
 
     def _anchor(self, node: LexborNode) -> None:
         given = node.attributes
         if self.blocks.pieces:
             self._inline(node)
         href = _href(given)
-        if href is None or len(self.hrefs) >= bounds.LINKS_LIMIT:
+        if href is None or not self._has_room(href):
             return
         text = self._inner_text(node)
         self.blocks.anchor_chars += len(text)
@@ -188,7 +209,7 @@ class HtmlWalk:
         self.hrefs.append((href, text, given.get("rel") or "", LinkKind.A))
 
     def _add(self, href: str | None, kind: LinkKind, rel: str | None = None, text: str | None = None) -> None:
-        if href is not None and len(self.hrefs) < bounds.LINKS_LIMIT:
+        if href is not None and self._has_room(href):
             self.hrefs.append((href, text or "", rel or "", kind))
 
     def _area(self, node: LexborNode) -> None:
@@ -246,7 +267,7 @@ class HtmlWalk:
         parent = node.parent
         # An SVG image may have a title as well.
         if parent is not None and parent.tag_id in self._tags.title_parents:
-            self.title = self.title or collapse(self._inner_text(node))[: bounds.TITLE_CHARS]
+            self.title = self.title or self._cut(collapse(self._inner_text(node)), bounds.TITLE_CHARS, Cut.TITLE)
             self._raw(node)
 
 

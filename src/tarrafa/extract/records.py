@@ -8,6 +8,18 @@ T = TypeVar("T")
 Row = TypeVar("Row", covariant=True)
 
 
+class Cut(StrEnum):
+    """A part of a page of which something was left out, because it is beyond a bound."""
+
+    BODY = "body"  # its end was not received, or not read
+    LINKS = "links"
+    LISTED = "listed"  # URLs of a sitemap or feed
+    TEXT = "text"
+    TITLE = "title"
+    DESCRIPTION = "description"
+    HEADINGS = "headings"
+
+
 class PageFormat(StrEnum):
     HTML = "html"
     SITEMAP = "sitemap"
@@ -111,7 +123,7 @@ class PageLinks(_ColumnSequence[Link]):
 class ListedUrls(_ColumnSequence[ListedUrl]):
     """The URLs that a sitemap or a feed lists, in its order. A column in which every value is the default is empty."""
 
-    __slots__ = ("are_sitemaps", "modified_seconds", "priorities", "titles", "urls")
+    __slots__ = ("are_sitemaps", "is_cut", "modified_seconds", "priorities", "titles", "urls")
     _make_row = ListedUrl
 
     def __init__(
@@ -121,7 +133,9 @@ class ListedUrls(_ColumnSequence[ListedUrl]):
         modified_seconds: tuple[float | None, ...] = (),
         priorities: tuple[float | None, ...] = (),
         are_sitemaps: tuple[bool, ...] = (),
+        is_cut: bool = False,
     ) -> None:
+        self.is_cut = is_cut  # more are listed than are here
         self.urls = urls
         self.titles = _drop_defaults(titles, "")
         self.modified_seconds = _drop_defaults(modified_seconds, None)
@@ -130,7 +144,7 @@ class ListedUrls(_ColumnSequence[ListedUrl]):
 
     def bare(self) -> "ListedUrls":
         """Return the URLs and whether each is a sitemap, without titles, dates and priorities."""
-        return ListedUrls(self.urls, are_sitemaps=self.are_sitemaps)
+        return ListedUrls(self.urls, are_sitemaps=self.are_sitemaps, is_cut=self.is_cut)
 
     @property
     def columns(
@@ -179,6 +193,7 @@ class Extract(NamedTuple):
     links: PageLinks = PageLinks()
     listed: ListedUrls = ListedUrls()
     robots: tuple[tuple[str, str], ...] = ()  # name and content of each meta element for robots
+    cuts: tuple[Cut, ...] = ()  # what was left out, each once
 
 
 class ExtractOptions(NamedTuple):

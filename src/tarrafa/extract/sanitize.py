@@ -6,7 +6,8 @@ is compared with all others of its tag, and many tags search through everything 
 
 1. Tags with far too many attributes lose them.
 2. Where unclosed formatting could become large, all formatting tags are dropped; links and text stay.
-3. A page with very many tags is cut into pieces that are parsed one by one; beyond the last piece nothing is read.
+3. A page with very many tags is cut into pieces that are parsed one by one; what is left after a great many of them
+   is one more piece, which is too large to be parsed.
 
 An ordinary page is returned as it is. `is_expensive` says before which bodies take so long, even so, that they should
 not be parsed on an event loop.
@@ -43,7 +44,7 @@ _DamagedError = cast("type[Exception]", isal_zlib.IsalError)
 
 
 def sanitize(html: bytes) -> list[bytes]:
-    """Return the page in pieces that are safe to parse; an ordinary page in one piece, unchanged."""
+    """Return the page in pieces, an ordinary page in one, unchanged. One beyond `PIECES_LIMIT` is not safe to parse."""
     if may_have_long_tags(html):
         html = _OVERGROWN.sub(b"<p", html)
     tags = _count_tags(html)
@@ -104,7 +105,7 @@ def _cut(html: bytes) -> list[bytes]:
                 break
         found.append(html[start:at] if at >= 0 else html[start:])
         start = at
-    return found
+    return [*found, html[start:]] if at >= 0 else found
 
 
 def _is_tag_heavy(body: bytes) -> bool:

@@ -6,7 +6,7 @@ counts when it is closed; a file that breaks off gives the entries before the br
 """
 
 import re
-from typing import cast
+from typing import Any, cast
 
 from isal import isal_zlib
 
@@ -42,25 +42,29 @@ def listed_urls(text: str, base: BaseUrl) -> ListedUrls:
     """Return the URLs of a sitemap or feed, in its order. Never raises."""
     text = _HIDDEN.sub(_show, text) if "<!" in text else text
     found: list[_ListedFields] = []
-    at = 0
+    at, is_cut = 0, False
     for end in _ENTRY_END.finditer(text):
         prefix, kind = end.groups()
         start, at = text.rfind(f"<{prefix}{kind}", at, end.start()), end.end()
         entry = _read_entry(text[start:at], prefix, base) if start >= 0 else None
         if entry is not None:
-            found.append((*entry, kind == "sitemap"))
             if len(found) >= bounds.LISTED_LIMIT:
+                is_cut = True
                 break
-    return ListedUrls(*zip(*found, strict=True))
+            found.append((*entry, kind == "sitemap"))
+    columns: list[tuple[Any, ...]] = list(zip(*found, strict=True)) or [()] * 5
+    urls, titles, modified_seconds, priorities, are_sitemaps = columns
+    return ListedUrls(urls, titles, modified_seconds, priorities, are_sitemaps, is_cut)
 
 
 def listed_lines(text: str, base: BaseUrl) -> ListedUrls:
     """Return the URLs of a plain-text sitemap: one on each line. A text with any other line lists nothing."""
-    lines = text.split("\n", bounds.LISTED_LIMIT)[: bounds.LISTED_LIMIT]
+    lines = text.split("\n", bounds.LISTED_LIMIT)
+    is_cut = len(lines) > bounds.LISTED_LIMIT and bool(lines.pop().strip())
     addresses = [line.strip() for line in lines if line and not line.isspace()]
     if not all(address.startswith(("http://", "https://")) and " " not in address for address in addresses):
         return ListedUrls()
-    return ListedUrls(tuple([url for url in map(base.link, addresses) if url]))
+    return ListedUrls(tuple([url for url in map(base.link, addresses) if url]), is_cut=is_cut)
 
 
 def gunzip(body: bytes) -> bytes:

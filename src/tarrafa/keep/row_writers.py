@@ -51,7 +51,7 @@ class DocumentRow(NamedTuple):
     directives: tuple[str, ...] = ()
     usage: tuple[str, ...] = ()
     size_bytes: int = 0
-    truncated: bool = False
+    cuts: tuple[str, ...] = ()  # parts of which something was left out, such as links
     digest: str = ""
     archive_file: int | None = None
     archive_offset: int | None = None
@@ -59,7 +59,7 @@ class DocumentRow(NamedTuple):
 
 DOCUMENTS = TableLayout(
     name="documents",
-    version=1,
+    version=2,
     columns=pa.schema(
         {
             "url": pa.string(),
@@ -83,7 +83,7 @@ DOCUMENTS = TableLayout(
             "directives": _TEXTS,
             "usage": _TEXTS,
             "size_bytes": pa.uint64(),
-            "truncated": pa.bool_(),
+            "cuts": _TEXTS,
             "digest": pa.string(),
             "archive_file": pa.uint32(),
             "archive_offset": pa.uint64(),

@@ -14,9 +14,10 @@ from tarrafa.report.counters import DuplicateCounter, Histogram, TextCounter, Ti
 
 REPORT_COLUMNS = (
     *("url", "host", "site", "fetched_at", "outcome", "status", "media_type", "language", "signature"),
-    *("size_bytes", "truncated"),
+    *("size_bytes", "cuts"),
 )
 FIRST_PAGES = 1_000  # whose different hosts are counted
+CUT_PAGES = 1_000  # listed by URL
 
 
 class DocumentFacts:
@@ -28,7 +29,9 @@ class DocumentFacts:
         self.statuses = TextCounter()
         # Of pages only, since other answers are no part of the collection. A page that was kept twice counts twice.
         self.pages = 0
-        self.truncated = 0
+        self.pages_cut = 0
+        self.cuts = TextCounter()
+        self.cut_pages: list[tuple[str, list[str]]] = []  # the first: URL, and what was cut
         self.media_types = TextCounter()
         self.languages = TextCounter()
         self.sizes = Histogram()
@@ -53,7 +56,7 @@ class DocumentFacts:
         at_seconds = batch.column("fetched_at").cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
         self.timeline.add(at_seconds, _numbers(batch, "size_bytes"))
         self.levels.update(levels_of(batch).tolist())
-        self.truncated += pc.sum(batch.column("truncated")).as_py() or 0
+        self._read_cuts(batch.filter(pc.greater(pc.list_value_length(batch.column("cuts")), 0)))
         self.media_types.add_column(batch.column("media_type"))
         self.languages.add_column(batch.column("language"))
         self.sizes.add(_numbers(batch, "size_bytes"))
@@ -61,6 +64,12 @@ class DocumentFacts:
         self.duplicates.add(_numbers(batch, "signature"), urls)
         if self._ranks is not None:
             self.ranks.add(self._ranks.of(urls).rank)
+
+    def _read_cuts(self, batch: pa.RecordBatch) -> None:
+        self.pages_cut += batch.num_rows
+        self.cuts.add_column(pc.list_flatten(batch.column("cuts")))
+        some = batch.slice(0, CUT_PAGES - len(self.cut_pages))
+        self.cut_pages += zip(some.column("url").to_pylist(), some.column("cuts").to_pylist(), strict=True)
 
 
 def levels_of(batch: pa.RecordBatch) -> NDArray[np.int64]:

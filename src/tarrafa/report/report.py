@@ -96,6 +96,8 @@ class Report:
             "size_bytes": documents.sizes.as_json(),
             "levels": {str(level): count for level, count in sorted(documents.levels.items())[:LEVELS]},
             "copies": self.duplicates.as_json(),
+            "cuts": documents.cuts.top(TOP).as_json(),
+            "cut_pages": [{"url": url, "cuts": cuts} for url, cuts in documents.cut_pages],
             "ranks": documents.ranks.as_json() if self.has_ranks else None,
         }
 
@@ -124,7 +126,7 @@ class Report:
             "disk_bytes": sum(each.bytes for each in self.disk),
             "first_pages": min(FIRST_PAGES, self.documents.pages),
             "hosts_of_first_pages": len(self.documents.first_hosts),
-            "truncated": self.documents.truncated,
+            "pages_cut": self.documents.pages_cut,
             "run": dict(self.run),
         }
 

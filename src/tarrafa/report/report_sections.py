@@ -6,12 +6,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from tarrafa.report.counters import Histogram, HistogramBar, TextCounter
-from tarrafa.report.document_facts import FIRST_PAGES
+from tarrafa.report.document_facts import CUT_PAGES, FIRST_PAGES
 from tarrafa.report.report import LEVELS, SPANS, TOP, DiskUsage, Report
 from tarrafa.report.spent_time import paper_rows, spent_rows
 from tarrafa.texts import cut, printable
 from tarrafa.units import rough_duration, rough_size
 
+CUT_ROWS = 100  # of the table of pages that were cut
 _NAME_LIMIT = 100  # characters of a text from outside
 
 
@@ -52,6 +53,7 @@ def sections_of(report: Report, spans_limit: int = SPANS) -> list[ReportSection]
         _levels(report),
         _copies(report),
         _ranks(report),
+        _cut_pages(report),
         *_not_visited(report),
     ]
     return [section for section in found if section.rows]
@@ -74,7 +76,7 @@ def _crawl(report: Report) -> ReportSection:
         ("mean rate of bodies", f"{rough_size(report.per_second(received_bytes))}/s"),
         ("on disk", rough_size(sum(each.bytes for each in report.disk))),
         (f"hosts among the first {min(FIRST_PAGES, documents.pages):,} pages", f"{len(documents.first_hosts):,}"),
-        ("pages with a truncated body", f"{documents.truncated:,}"),
+        ("pages cut at a limit", f"{documents.pages_cut:,}"),
     ]
     if {"seconds", "cpu_seconds"} <= report.run.keys():
         rows.append(("last run", rough_duration(report.run["seconds"])))
@@ -251,6 +253,16 @@ def _ranks(report: Report) -> ReportSection:
     ranks = report.documents.ranks
     note = f"of fetched pages; the mean of all URLs is 1; {ranks.zeros:,} pages have none yet"
     return _distribution("Ranks", note, ranks, "{:g}".format)
+
+
+def _cut_pages(report: Report) -> ReportSection:
+    documents = report.documents
+    counted = ", ".join(f"{name} of {count:,}" for name, count in documents.cuts.top(TOP).rows)
+    note = f"{_number(documents.pages_cut, 'pages')}: {counted}"
+    if documents.pages_cut > CUT_ROWS:
+        note += f"; the first {CUT_ROWS} are shown, and --json lists up to {CUT_PAGES:,}"
+    rows = [(_name(url), ", ".join(cuts)) for url, cuts in documents.cut_pages[:CUT_ROWS]]
+    return ReportSection("Pages cut at a limit", note, ("URL", "cut"), rows)
 
 
 def _not_visited(report: Report) -> Iterable[ReportSection]:
