@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from brains import EPOCH, A, B, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
+from brains import EPOCH, A, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
 from tarrafa.agent import Ingest, PageReader
 from tarrafa.agent.frontier import Fetch
 from tarrafa.agent.ingest import Annotations, check_whole
@@ -95,7 +95,8 @@ def test_page_that_was_cut_is_counted_and_its_row_says_what(
 ) -> None:
     monkeypatch.setattr(bounds, "LINKS_LIMIT", 1)
     monkeypatch.setattr(bounds, "TITLE_CHARS", 2)
-    bench.brain.allow_all(A, B)
+    bench.brain.allow_all(A)
+    bench.brain.schedule(f"{A}/2")
     bodies = [(200, b"<title>One</title><a href=1>x</a><a href=2>y</a>"), (404, b"<title>Gone</title>")]
     for status, body in bodies:
         bench.add(bench.brain.next_fetch(), status, body)
