@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -105,3 +106,23 @@ def test_process_ends_with_an_agent_that_is_killed(tmp_path: Path) -> None:
         process.kill()
         # The other process has the same standard output.
         assert process.communicate(timeout=600.0)[0] == ""
+
+
+def test_ctrl_c_is_left_to_the_agent() -> None:
+    """In a terminal it reaches every process; the agent finishes its pages first."""
+
+    async def read_both() -> list[Extract]:
+        first = await read(pool, [large])
+        assert pool._process
+        (process,) = pool._process._processes.values()
+        assert process.pid
+        os.kill(process.pid, signal.SIGINT)
+        second = await read(pool, [large])
+        assert list(pool._process._processes) == [process.pid]
+        return [*first, *second]
+
+    pool = ExtractPool(ExtractOptions())
+    large = page("<title>t</title>" + "<p>word" * (LARGE_BYTES // 5))
+    first, second = asyncio.run(read_both())
+    pool.close()
+    assert first == second == extract(large, large.body)

@@ -6,7 +6,7 @@ It decides nothing about URLs or hosts. What it holds, tasks and timers, can be 
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import NamedTuple
 
 from tarrafa.agent import events
@@ -27,6 +27,7 @@ from tarrafa.agent.frontier import (
 from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
+from tarrafa.agent.recent_visits import RecentVisits
 from tarrafa.agent.step_times import CrawlStep, spent_seconds
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
@@ -84,6 +85,7 @@ class Agent:
         self._woken = asyncio.Event()
         self._ending = Ending.RUNNING
         self._rates = Rates()
+        self._recent = RecentVisits()
         totals = checkpoints.totals
         self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
         self._reported_at = float("-inf")
@@ -254,9 +256,10 @@ class Agent:
 
     async def _fetch(self, fetch: Fetch) -> None:
         visit, request, purpose, depth = fetch
-        began = self._clock.monotonic()
+        self._recent.begin(visit.host, request.url, self._clock.monotonic())
         got = await self._transport.fetch(request)
-        self._checkpoints.steps.add_visit(got, self._clock.monotonic() - began)
+        seconds = self._recent.end(request.url, got, self._clock.monotonic())
+        self._checkpoints.steps.add_visit(got, seconds)
         if purpose is Purpose.ROBOTS:
             got = await self._decoded_robots(got)
             self._visits.robots_fetched(visit, got, instant_of(self._clock))
@@ -280,8 +283,9 @@ class Agent:
         now = self._clock.monotonic()
         totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
         pages, visits = totals["pages"], totals["visits"]
-        pages_rate, visits_rate, bytes_rate = self._rates.note(now, pages, visits, totals["bytes"])
-        left_seconds = None
+        busy_us = int(1_000_000 * thread_time())
+        pages_rate, visits_rate, bytes_rate, busy_rate = self._rates.note(now, pages, visits, totals["bytes"], busy_us)
+        next_at, left_seconds = self._workbench.wake_at(), None
         if self._limits.pages is not None and pages_rate > 0:
             left_seconds = max(0, self._limits.pages - pages) / pages_rate
         return Progress(
@@ -300,15 +304,24 @@ class Agent:
             visits_per_second=visits_rate,
             bytes_per_second=bytes_rate,
             in_flight=self._visits.in_flight,
+            in_flight_limit=self._visits.in_flight_limit,
+            extracting=max(0, self._visits.in_flight - self._recent.requests_count),
             resolving=self._visits.resolving,
             ready=workbench.ready,
             waiting=workbench.waiting,
+            next_seconds=None if next_at is None else max(0.0, next_at - now),
             suspended=workbench.suspended + self._frontier.suspended_count,
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
             disk_bytes=self._checkpoints.disk_bytes,
             cpu_seconds=cpu_seconds() - self._began.cpu_seconds,
+            busy_share=busy_rate / 1_000_000,
+            is_saving_late=self._checkpoints.is_full,
+            pages_limit=self._limits.pages,
+            seconds_limit=self._limits.seconds,
             left_seconds=left_seconds,
+            last_visits=self._recent.last,
+            slowest_hosts=self._recent.slowest(now),
             outcomes=totals.named("outcome"),
             refusals=totals.named("refusal"),
             failures=totals.named("failure"),

@@ -6,6 +6,7 @@ Ordinary pages are parsed on the event loop, in micro-batches. Pages that are ex
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from time import perf_counter
@@ -62,15 +63,21 @@ def _start() -> "ProcessPoolExecutor":
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), initializer=_end_with_parent)
+    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), initializer=_depend_on_parent)
     process.submit(bool)
     return process
 
 
-def _end_with_parent() -> None:
-    """Run in the other process: end it when the agent is killed, which its queue of tasks would not tell it."""
+def _depend_on_parent() -> None:
+    """Run in the other process: leave Ctrl-C to the agent, and end when the agent is killed.
+
+    Ctrl-C reaches every process of a terminal, and the agent finishes its pages first. A queue of tasks does not tell
+    that the agent is gone.
+    """
     from multiprocessing import parent_process
     from threading import Thread
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def wait() -> None:
         parent = parent_process()

@@ -4,7 +4,7 @@ import os
 import resource
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,15 +40,24 @@ class Progress(NamedTuple):
     visits_per_second: float = 0.0
     bytes_per_second: float = 0.0
     in_flight: int = 0
+    in_flight_limit: int = 0
+    extracting: int = 0  # of those in flight, visits that have their answer
     resolving: int = 0  # hosts whose name is being looked up, or is to be
     ready: int = 0  # addresses that could be visited now
     waiting: int = 0  # hosts whose turn is yet to come
+    next_seconds: float | None = None  # until a waiting host may be visited
     suspended: int = 0  # hosts
     given_up: int = 0
     memory_bytes: int = 0
     disk_bytes: int = 0
     cpu_seconds: float = 0.0  # of this run
+    busy_share: float = 0.0  # of the time of the event loop's thread, over the last seconds
+    is_saving_late: bool = False  # visits pause until a checkpoint is done
+    pages_limit: int | None = None
+    seconds_limit: float | None = None
     left_seconds: float | None = None  # until the page limit, at this rate
+    last_visits: Sequence[Sequence[str]] = ()  # status or kind of failure, and URL; the newest first
+    slowest_hosts: Mapping[str, float] = {}  # the longest of their last visits, in seconds
     outcomes: Mapping[str, int] = {}
     refusals: Mapping[str, int] = {}
     failures: Mapping[str, int] = {}

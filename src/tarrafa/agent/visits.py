@@ -108,7 +108,7 @@ class Visits:
         self._workbench = workbench
         self._hosts = hosts
         self._robots = robots
-        self._in_flight_limit = limits.in_flight
+        self.in_flight_limit = limits.in_flight
         # Each robots.txt that is to be fetched, by URL, with the hosts that need it: redirects may lead several hosts
         # to one file. Filled by _request_robots, emptied by robots_fetched and _returned.
         self._robots_requests: dict[str, list[RobotsRequest]] = {}
@@ -145,7 +145,7 @@ class Visits:
         A step does a bounded amount of work. What it leaves is due at once, as `wake_at` says.
         """
         self._frontier.tick(at)
-        is_short = self._begin_visits(at, min(room, self._in_flight_limit - self.in_flight))
+        is_short = self._begin_visits(at, min(room, self.in_flight_limit - self.in_flight))
         # After the visits, because a host whose address has expired is found when its turn comes.
         self._begin_lookups(at)
         return is_short

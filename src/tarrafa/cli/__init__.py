@@ -5,9 +5,9 @@ In: arguments. Out: the requested data on standard output, everything else on st
 traceback.
 
 `app` lists the commands and turns errors into exit codes, and each command is a module with a `command` and its
-`EXAMPLES`. `common` has what they share, `progress_view` shows a crawl, and `companions` runs the search page beside
-one. Not here: any work. A command reads the configuration, gets the objects that do the work from `wiring`, and shows
-the result.
+`EXAMPLES`. `common` has what they share, `progress_view` shows a crawl (`live_view`: its lines in a terminal,
+`slowness`: why it is slow), and `companions` runs the search page beside one. Not here: any work. A command reads the
+configuration, gets the objects that do the work from `wiring`, and shows the result.
 """
 
 from tarrafa.cli.app import main

@@ -30,12 +30,14 @@ _CODE = "from tarrafa.cli.companions import run_companion; run_companion()"
 class Companions:
     """A context manager; leaving it ends the processes."""
 
-    def __init__(self, root: Path, host: str, port: int) -> None:
+    def __init__(self, root: Path, host: str, port: int, *, is_shown: bool) -> None:
+        """If a live view shows the address (`is_shown`), the search page does not tell it too."""
         # A port that is taken is an error before the crawl starts.
         with listen(host, port) as sock:
             self.url = f"http://{host}:{sock.getsockname()[1]}/"
             self._listen_options = ("--host", host, "--port", str(sock.getsockname()[1]))
         self._root = root
+        self._output = subprocess.DEVNULL if is_shown else _STANDARD_ERROR
         self._index: subprocess.Popen[bytes] | None = None
         self._search_page: subprocess.Popen[bytes] | None = None
 
@@ -51,7 +53,7 @@ class Companions:
         """Start the processes, if not done yet. The folder of the crawl must exist."""
         if self._index is None:
             self._index = _start(subprocess.DEVNULL, "index", "--dir", str(self._root), "--follow")
-            self._search_page = _start(_STANDARD_ERROR, "serve", "--dir", str(self._root), *self._listen_options)
+            self._search_page = _start(self._output, "serve", "--dir", str(self._root), *self._listen_options)
 
     def wait(self) -> None:
         """Rank and index all that was crawled, then wait for Ctrl-C. The crawl must have released its folder."""

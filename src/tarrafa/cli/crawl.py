@@ -16,7 +16,7 @@ import uvloop
 from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.common import configured, option, switch
-from tarrafa.cli.progress_view import ProgressView, summary
+from tarrafa.cli.progress_view import ProgressView, interrupted, summary
 from tarrafa.configuration import KEYS, Configuration, require_contact, to_toml
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom, return_large_blocks
@@ -90,18 +90,20 @@ def command(
     configuration = configured(context, flags, folder.configuration if folder.configuration.is_file() else None)
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time))
-    with _companions(directory, port) if serve else nullcontext() as companions:
-        progress = crawl(configuration, folder, given, limits, as_json, companions.start if companions else _ignore)
+    is_live = ProgressView.is_live(is_quiet=as_json)
+    with _companions(directory, port, is_live) if serve else nullcontext() as companions:
+        view = ProgressView(as_json, companions.url if companions else "")
+        progress = crawl(configuration, folder, given, limits, view, companions.start if companions else _ignore)
         typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
         if companions and progress.ending != Ending.STOPPED:
             companions.wait()
 
 
-def _companions(directory: Path, port: int) -> "Companions":
+def _companions(directory: Path, port: int, is_shown: bool) -> "Companions":
     # Imported here: the modules of the search page take memory that a crawl alone does not need.
     from tarrafa.cli.companions import Companions
 
-    return Companions(directory, "127.0.0.1", port)
+    return Companions(directory, "127.0.0.1", port, is_shown=is_shown)
 
 
 def _ignore() -> None:
@@ -133,7 +135,7 @@ def crawl(
     folder: CrawlFolder,
     given: Seeds,
     limits: RunLimits,
-    is_quiet: bool,
+    view: ProgressView,
     on_started: Callable[[], None] = _ignore,
 ) -> Progress:
     """Run a crawl in this process until it ends. `on_started` is called with each report, when the folder exists."""
@@ -145,7 +147,7 @@ def crawl(
     wiring.check(configuration, given.urls)
     hold = folder.lock()
     try:
-        return _crawl_held(configuration, folder, given, limits, ProgressView(is_quiet), on_started)
+        return _crawl_held(configuration, folder, given, limits, view, on_started)
     finally:
         hold.release()
 
@@ -164,16 +166,30 @@ def _crawl_held(
     collect_seldom()
     return_large_blocks()
 
+    last = Progress()
+
     def report(progress: Progress) -> None:
+        nonlocal last
+        last = progress
         folder.write_status(progress.told())
         on_started()
         view.show(progress)
 
     async def run() -> Progress:
-        return await _run(wiring.agent(configuration, folder, seeds.urls, limits), seeds.urls, report)
+        agent = wiring.agent(configuration, folder, seeds.urls, limits)
+        return await _run(agent, seeds.urls, report, lambda: stopping(agent))
 
-    with view:
-        progress = uvloop.run(run())
+    def stopping(agent: Agent) -> None:
+        nonlocal last
+        last = agent.progress()
+        view.stopping(last)
+
+    try:
+        with view:
+            progress = uvloop.run(run())
+    except KeyboardInterrupt:
+        typer.echo(interrupted(last, folder.root), err=True)
+        raise
     folder.write_status(progress.told())
     return progress
 
@@ -184,7 +200,9 @@ def _without_log_flags(configuration: Configuration) -> Configuration:
     return replace(configuration, log=replace(configuration.log, **{key.attribute: key.default for key in keys}))
 
 
-async def _run(agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress], None]) -> Progress:
+async def _run(
+    agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress], None], on_stop: Callable[[], None]
+) -> Progress:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     signals = 0
 
@@ -193,7 +211,8 @@ async def _run(agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress]
         signals += 1
         if signals == 1:
             agent.stop()
-        elif task is not None:
+        on_stop()
+        if signals > 1 and task is not None:
             task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,7 +16,7 @@ from tarrafa import wiring
 from tarrafa.agent import CrawlFolder, RunLimits, checkpoint_of
 from tarrafa.cli.common import configured, option, show_json, switch
 from tarrafa.cli.crawl import crawl
-from tarrafa.cli.progress_view import summary
+from tarrafa.cli.progress_view import ProgressView, summary
 from tarrafa.cli.search import show
 from tarrafa.cli.web import synthetic_web
 from tarrafa.collection.indexer import Indexer, StopFlag
@@ -61,7 +61,7 @@ def command(
         if not as_json:
             section = configuration.web
             typer.echo(f"Serving a synthetic web of {section.hosts:,} hosts and {section.pages:,} pages at {url}")
-        progress = crawl(configuration, folder, Seeds((url,)), RunLimits(), is_quiet=as_json)
+        progress = crawl(configuration, folder, Seeds((url,)), RunLimits(), ProgressView(is_quiet=as_json))
         comparison = _compare(url, folder)
         if not as_json:
             typer.echo(summary(progress, directory))

@@ -1,5 +1,6 @@
 """How a crawl is shown: a live table or lines while it runs, and a summary at its end."""
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,11 +10,10 @@ from typing import Self
 import typer
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from tarrafa.agent import Ending, HostStatus, Progress
-from tarrafa.texts import printable
+from tarrafa.cli.live_view import RateCurve, live_lines, notice
+from tarrafa.cli.slowness import why_slow
 from tarrafa.units import rough_duration, rough_size
 
 _LINE_EVERY_SECONDS = 10.0
@@ -33,10 +33,18 @@ _ENDINGS = {
 class ProgressView:
     """A table that changes in a terminal, a line every few seconds elsewhere. Both on standard error."""
 
-    def __init__(self, is_quiet: bool = False) -> None:
+    def __init__(self, is_quiet: bool = False, address: str = "") -> None:
+        """`address` is that of a search page beside the crawl."""
         self._shown_at = float("-inf")
         self._is_quiet = is_quiet
-        self._live = _live_table() if sys.stderr.isatty() and not is_quiet else None
+        self._address = address
+        self._curve = RateCurve()
+        self._live = _live() if self.is_live(is_quiet=is_quiet) else None
+
+    @staticmethod
+    def is_live(*, is_quiet: bool) -> bool:
+        """Return True if a view would be live: there is a terminal, and something is to be shown."""
+        return sys.stderr.isatty() and not is_quiet
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -50,14 +58,24 @@ class ProgressView:
             self._live.stop()
 
     def show(self, progress: Progress) -> None:
+        self._curve.note(progress.seconds, progress.pages)
         if self._live is not None:
-            self._live.update(_table(progress), refresh=True)
+            width = self._live.console.width
+            lines = live_lines(progress, self._curve, width, self._address)
+            self._live.update(Group(*lines), refresh=True)
         elif not self._is_quiet and progress.seconds >= self._shown_at + _LINE_EVERY_SECONDS:
             self._shown_at = progress.seconds
             typer.echo(line(progress), err=True)
 
+    def stopping(self, progress: Progress) -> None:
+        """Say at once that the crawl finishes, and how to stop it now."""
+        if self._live is not None:
+            self.show(progress)
+        elif not self._is_quiet:
+            typer.echo(notice(progress), err=True)
 
-def _live_table() -> Live:
+
+def _live() -> Live:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     return Live(console=console, transient=True, auto_refresh=False)
 
@@ -67,31 +85,13 @@ def line(progress: Progress) -> str:
         f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, {progress.visits:,} visits, "
         f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
         f"{progress.hosts:,} hosts, {progress.known:,} URLs known, {progress.fresh:,} fresh, "
-        f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}"
+        f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}{_slowness(progress)}"
     )
 
 
-def _table(progress: Progress) -> Group:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    left = "" if progress.left_seconds is None else f", {rough_duration(progress.left_seconds)} left"
-    rows = [
-        ("pages", f"{progress.pages:,}   {progress.pages_per_second:.1f}/s{left}"),
-        ("visits", f"{progress.visits:,}   {progress.visits_per_second:.1f}/s"),
-        ("bytes", f"{rough_size(progress.bytes)}   {rough_size(progress.bytes_per_second)}/s"),
-        ("URLs", f"{progress.known:,} known, {progress.fresh:,} fresh"),
-        (
-            "hosts",
-            f"{progress.hosts:,} found, {progress.ready:,} ready, {progress.waiting:,} waiting, "
-            f"{progress.in_flight:,} in flight, {progress.suspended:,} suspended, {progress.given_up:,} given up",
-        ),
-        ("outcomes", _counted(progress.outcomes)),
-        ("refused", _counted(progress.refusals)),
-        ("memory, disk", f"{rough_size(progress.memory_bytes)}, {rough_size(progress.disk_bytes)}"),
-        ("time", f"{rough_duration(progress.seconds)}, {progress.cpu_seconds:.0f} s of CPU"),
-    ]
-    for name, value in rows:
-        table.add_row(name, printable(value))
-    return Group(table, Text("Press Ctrl-C to stop; the same command continues the crawl.", style="dim"))
+def _slowness(progress: Progress) -> str:
+    sentence = why_slow(progress)
+    return f"; {sentence}" if sentence else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -151,3 +151,12 @@ def _suspended(progress: Progress) -> str:
 def _place(progress: Progress, directory: Path | None) -> str:
     size = rough_size(progress.disk_bytes)
     return f"Data is in {directory}/ ({size})." if directory else f"Data ({size}) was not kept; give --dir to keep it."
+
+
+def interrupted(progress: Progress, directory: Path) -> str:
+    """Return what a second Ctrl-C has kept, and how to go on."""
+    dropped = f"; {_number(progress.in_flight, 'visits')} in flight to be made again" if progress.in_flight else ""
+    return (
+        f"Stopped at once. Kept in {directory}/: {_number(progress.pages, 'pages')}{dropped}. "
+        f"To continue: tarrafa crawl --dir {shlex.quote(str(directory))}"
+    )
