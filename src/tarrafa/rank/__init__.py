@@ -12,8 +12,8 @@ the rank of every URL and its host, the number of links to it, and the texts of 
    host counts like a few. Each bucket becomes a block of a `link_matrix` on disk.
 4. `pagerank` computes the rank of each node, and of each host, starting from the former ranks. It reads the matrix once
    in each iteration. `anchors` counts the votes of hosts for the texts of links.
-5. `generation` has all that as columns that are mapped into memory, and replaces the former ones in one step; `Ranks`
-   reads them.
+5. `generation_writer` writes all that as columns, and replaces the former ones in one step. `generation` maps them into
+   memory for readers.
 
 Memory goes by URLs: at most 24 bytes for each, and a fixed amount for the part or bucket at hand. Links are only on
 disk, in a `bucket_file` where they are not in parts.
@@ -24,7 +24,8 @@ Not done here: reading a crawl's folder, finding the URL of a fingerprint, order
 """
 
 from tarrafa.rank.arrays import FINGERPRINT_SEED, U64, fingerprints_of
-from tarrafa.rank.generation import AgentRows, GenerationWriter, RankColumns, RankCounts, Ranks, RankSettings
+from tarrafa.rank.generation import AgentRows, RankColumns, RankCounts, Ranks, RankSettings
+from tarrafa.rank.generation_writer import GenerationWriter
 from tarrafa.rank.graph_parts import PART_ROWS, GraphParts, RowKind
 from tarrafa.rank.link_matrix import LinkMatrix, link_block
 from tarrafa.rank.pagerank import PageRankResult, pagerank

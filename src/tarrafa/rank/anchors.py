@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from tarrafa.rank.arrays import I64, U32, find_rows, flatten_texts, pack_pairs, restore_texts, runs, unpack_pairs
 from tarrafa.rank.bucket_file import BucketFile
-from tarrafa.rank.generation import GenerationWriter, RankSettings
+from tarrafa.rank.generation import RankSettings
+from tarrafa.rank.generation_writer import GenerationWriter
 from tarrafa.rank.graph import Graph
 from tarrafa.rank.graph_parts import RowKind
 from tarrafa.rank.link_groups import LinkGroups

@@ -2,7 +2,7 @@
 
     ranks/
     ├── manifest.json           generation, files with sizes and checksums, rows of each agent, counts, settings
-    ├── generation-00000007/    a numpy file for each column
+    ├── generation-00000007/    a numpy file for each column; see `generation_writer`
     ├── parts-2/                what was read so far; see `graph_parts`
     └── held-by                 the process that has locked the folder
 
@@ -12,11 +12,8 @@
 """
 
 import json
-import os
-import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
@@ -25,17 +22,13 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from tarrafa.disk import atomic_file, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError
 from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows, fingerprints_of, sorted_rows
 from tarrafa.rank.pagerank import DAMPING, ITERATIONS_MAX, TOLERANCE
 
 FORMAT = 3
 MANIFEST = "manifest.json"
-_NAME = re.compile(r"generation-[0-9]{8,}")
 _OPENING_TRIES = 5
-_HEADER_BYTES = 128  # of a numpy file with one column
-_CHUNK_ROWS = 1 << 17
 _REMEDY = "remove the folder, then run tarrafa rank again"
 
 
@@ -91,7 +84,7 @@ class GenerationColumns(NamedTuple):
 
 
 # The type of each column's values, as its annotation says: NDArray[np.uint64] is ndarray[shape, dtype[np.uint64]].
-_DTYPES: dict[str, np.dtype[Any]] = {
+COLUMN_TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(get_args(get_args(kind)[1])[0]) for name, kind in get_type_hints(GenerationColumns).items()
 }
 
@@ -119,7 +112,7 @@ class Ranks:
         self.agent_rows = {agent: AgentRows(*rows) for agent, rows in manifest["agent_rows"].items()}
         self.counts = RankCounts(**manifest["counts"])
         self.settings: dict[str, Any] = manifest["settings"]
-        place, files = folder / _name(self.generation), manifest["files"]
+        place, files = folder / generation_name(self.generation), manifest["files"]
         columns = (_open_column(place / f"{name}.npy", *files[name]) for name in GenerationColumns._fields)
         self._columns = GenerationColumns(*columns)
 
@@ -195,80 +188,6 @@ def _pick(column: NDArray[Any], rows: I64, is_known: Mask) -> NDArray[Any]:
     return np.where(is_known, column[rows], column.dtype.type(0))
 
 
-class GenerationWriter:
-    """Writes the next generation, column by column. The caller has locked the folder.
-
-    Nothing refers to the new files before commit, so a process may be killed at any moment.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        former = read_manifest(folder)
-        self._folder, self._generation = folder, 1 + (former["generation"] if former else 0)
-        self._place = folder / _name(self._generation)
-        shutil.rmtree(self._place, ignore_errors=True)
-        self._place.mkdir(parents=True)
-        self._files = {name: (self._place / f"{name}.npy").open("w+b") for name in GenerationColumns._fields}
-        for name in self._files:
-            self._write_header(name, 0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._files.values():
-            file.close()
-
-    def _write_header(self, name: str, count: int) -> None:
-        """Write the header of a column. It has the same size for each count."""
-        header = {"descr": _DTYPES[name].str, "fortran_order": False, "shape": (count,)}
-        np.lib.format.write_array_header_1_0(self._files[name], header)
-
-    def append(self, name: str, values: NDArray[Any]) -> None:
-        self._files[name].write(np.ascontiguousarray(values, _DTYPES[name]).data)
-
-    def chunks(self, *names: str) -> Iterator[list[NDArray[Any]]]:
-        """Yield what was appended to some columns, a number of rows at a time. Append nothing to them meanwhile."""
-        for name in names:
-            self._files[name].seek(_HEADER_BYTES)
-        while (found := [self._read(name) for name in names]) and len(found[0]):
-            yield found
-
-    def _read(self, name: str) -> NDArray[Any]:
-        return np.frombuffer(self._files[name].read(_CHUNK_ROWS * _DTYPES[name].itemsize), _DTYPES[name])
-
-    def commit(self, counts: RankCounts, agent_rows: Mapping[str, AgentRows], settings: RankSettings) -> None:
-        """Make the new generation the current one, and remove the one before."""
-        manifest = {
-            "format": FORMAT,
-            "generation": self._generation,
-            "agent_rows": agent_rows,
-            "counts": counts._asdict(),
-            "settings": asdict(settings),
-            "files": {name: self._close(name) for name in self._files},
-        }
-        sync_folder(self._place)
-        _write_manifest(self._folder, manifest)
-        _remove_leftovers(self._folder, self._generation)
-
-    def _close(self, name: str) -> tuple[int, int]:
-        """Make a column durable; return the size and checksum of its file."""
-        with self._files[name] as file:
-            size_bytes = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            self._write_header(name, (size_bytes - _HEADER_BYTES) // _DTYPES[name].itemsize)
-            file.flush()
-            os.fsync(file.fileno())
-        return size_bytes, _checksum(self._place / f"{name}.npy")
-
-
-def _remove_leftovers(folder: Path, generation: int) -> None:
-    """Remove what a killed process left, and all other generations."""
-    remove_unfinished(folder)
-    for path in folder.iterdir():
-        if _NAME.fullmatch(path.name) and path.name != _name(generation):
-            shutil.rmtree(path, ignore_errors=True)
-
-
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Read the manifest; None if there is none of this version, because ranks can be computed again."""
     path = folder / MANIFEST
@@ -285,17 +204,11 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     raise DamagedError(f"{path} is damaged; {_REMEDY}")
 
 
-def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    body = json.dumps(manifest, separators=(",", ":"))
-    with atomic_file(folder / MANIFEST) as file:
-        file.write(json.dumps({"sum": xxhash.xxh3_64_intdigest(body.encode()), "manifest": body}).encode())
-
-
-def _name(generation: int) -> str:
+def generation_name(generation: int) -> str:
     return f"generation-{generation:08d}"
 
 
-def _checksum(path: Path) -> int:
+def file_checksum(path: Path) -> int:
     with path.open("rb") as file:
         total = xxhash.xxh3_64()
         while chunk := file.read(1 << 20):
@@ -305,7 +218,7 @@ def _checksum(path: Path) -> int:
 
 def _open_column(path: Path, size_bytes: int, checksum: int) -> NDArray[Any]:
     """Map a column into memory, after checking its file."""
-    if path.stat().st_size != size_bytes or _checksum(path) != checksum:
+    if path.stat().st_size != size_bytes or file_checksum(path) != checksum:
         raise DamagedError(f"{path} was changed since it was written; {_REMEDY}")
     mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     # A plain array over the same memory is faster to access than a memmap.

@@ -21,12 +21,6 @@ from tarrafa.rank.scratch import Scratch
 _NEVER = np.iinfo(np.int64).min
 
 
-class LinkColumns(NamedTuple):
-    sources: U32  # numbers of URLs
-    targets: U32  # numbers of URLs
-    texts: U32  # numbers of texts
-
-
 class UrlPairs(NamedTuple):
     """URLs and others that they lead to."""
 

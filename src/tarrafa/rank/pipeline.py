@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tarrafa.rank.anchors import write_anchors
 from tarrafa.rank.arrays import F32, F64, U64, Mask
-from tarrafa.rank.generation import GenerationWriter, RankCounts, RankSettings
+from tarrafa.rank.generation import RankCounts, RankSettings
+from tarrafa.rank.generation_writer import GenerationWriter
 from tarrafa.rank.graph import Graph, count_links, read_visits
 from tarrafa.rank.graph_parts import GraphParts
 from tarrafa.rank.link_matrix import LinkMatrix
