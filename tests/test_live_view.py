@@ -43,6 +43,10 @@ CASES = [
         RUNNING._replace(is_saving_late=True, in_flight=3),
         "Disk: saving has fallen behind; visits pause until it is done.",
     ),
+    (
+        RUNNING._replace(outage_seconds=95.0, waiting=3, last_visits=FAILED),
+        "Network: down for 1 min 35 s; visits go on when it is back.",
+    ),
     (RUNNING._replace(suspended=7), "Suspended: only 7 hosts left, all suspended."),
     (RUNNING, "Verifying: found URLs are being checked; visits follow."),
     (RUNNING._replace(in_flight=9, ready=3, waiting=3), "Nothing: visits begin as fast as they can."),

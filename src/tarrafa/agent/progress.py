@@ -47,6 +47,7 @@ class Progress(NamedTuple):
     waiting: int = 0  # hosts whose turn is yet to come
     next_seconds: float | None = None  # until a waiting host may be visited
     suspended: int = 0  # hosts
+    outage_seconds: float | None = None  # since this machine's network seems to be down; None if it is up
     given_up: int = 0
     memory_bytes: int = 0
     disk_bytes: int = 0

@@ -18,6 +18,8 @@ def why_slow(progress: Progress) -> str:
 
 def _stuck(progress: Progress) -> str:
     """Return why no visit begins."""
+    if progress.outage_seconds is not None:
+        return f"Network: down for {rough_duration(progress.outage_seconds)}; visits go on when it is back."
     if progress.is_saving_late:
         return "Disk: saving has fallen behind; visits pause until it is done."
     if progress.in_flight or progress.resolving or progress.waiting or progress.ready:
