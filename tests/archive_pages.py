@@ -56,7 +56,7 @@ def opened(folder: Path, durable: Place = BEGINNING, file_limit_bytes: int = 1_0
 
 
 def kept(folder: Path, *pages: Page, file_limit_bytes: int = 1_000_000_000) -> tuple[list[Place], Place]:
-    """The pages' places, and the end of the archive."""
+    """Return the places of the pages, and the end of the archive."""
     archive = opened(folder, file_limit_bytes=file_limit_bytes)
     places = [archive.append(page, ASKED, (("outcome", "fetched"),)).place for page in pages]
     end = archive.sync()

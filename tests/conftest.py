@@ -1,7 +1,7 @@
 """Rules for the whole suite.
 
-Where CI=true, a skipped test is a failure, because nobody reads what was not run. Property tests draw fresh cases in
-each run, by a seed that is printed; TARRAFA_TEST_SEED repeats a run. A busy machine decides nothing: there are no
+Where CI=true, a skipped test is a failure, because it proves nothing. Property tests draw fresh cases in each run, by
+a seed that is printed; TARRAFA_TEST_SEED repeats a run. A busy machine decides nothing: there are no
 deadlines, and no health check judges how long it takes to draw a case, or how many are rejected.
 """
 

@@ -63,7 +63,7 @@ def served(*options: str) -> Iterator[ServedWeb]:
 
 
 def hasty(folder: Path, text: str = "") -> Path:
-    """A configuration for crawls that nobody waits for; a later line wins over an earlier one of the same section."""
+    """Return a configuration for crawls without delays; a later line wins over an earlier one of the same section."""
     path = folder / "haste.toml"
     path.write_text(HASTE + text)
     return path
@@ -80,7 +80,7 @@ def run(*words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[
 
 
 def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
-    """A crawl to its end, and what it tells."""
+    """Crawl to the end; return what the crawl tells."""
     done = run(*arguments(web, folder, *options))
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -88,7 +88,7 @@ def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """Every row that counts, without the text."""
+    """Return every row that counts, without the text."""
     columns = ["url", "status", "outcome", "title", "directives", "signature", "size_bytes", "digest"]
     return _rows(folder, "documents", [*columns, "archive_file", "archive_offset"])
 
@@ -113,7 +113,7 @@ def followed(folder: Path) -> set[str]:
 
 
 def pages_fetched(folder: Path, web: ServedWeb) -> set[str]:
-    """Those that the web calls pages, and that answered."""
+    """Return the URLs that the web calls pages, and that answered."""
     rows = web.rows()
     fetched = {row["url"] for row in documents(folder) if row["status"] == 200}
     return {url for url in fetched if rows.get(url, {}).get("kind") == "page"}

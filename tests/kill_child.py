@@ -60,7 +60,7 @@ class Child:
         self._process.kill()
 
     def end(self) -> tuple[list[int], int | None]:
-        """What it told and was not asked for yet, and its exit code."""
+        """Return the lines that were not read yet, and the exit code."""
         numbers = []
         try:
             while True:

@@ -130,7 +130,7 @@ def host_of(url: str) -> str:
 
 
 def contents(repository: UniquenessEngine, hosts: Iterable[str]) -> dict[str, Known]:
-    """All that is known of some hosts."""
+    """Return all that is known of some hosts."""
     return {known.url: known for host in hosts for known in repository.urls_of(host)}
 
 

@@ -213,7 +213,7 @@ class Crawl(RuleBasedStateMachine):
         """Return the hosts that may be visited, by a look at every host. An expired address is resolved again first."""
         return [
             host
-            for host in self.bench._hosts.by_name.values()
+            for host in self.bench.hosts()
             if host.state is HostState.WAITING
             and host.address is not None
             and max(host.ready_at, host.address.ready_at) <= self.latest
@@ -245,7 +245,7 @@ class Crawl(RuleBasedStateMachine):
             first[host.address.name if host.address else ""] = host
         due = [(host.name, host.turn_at) for address, host in first.items() if address != visit.address]
         self.overtaken = {wait: self.overtaken.get(wait, set()) for wait in due}
-        same = [host for host in self.bench._hosts.by_name.values() if self.waits_at(host, visit.address)]
+        same = [host for host in self.bench.hosts() if self.waits_at(host, visit.address)]
         beside = [self.overtaken_at.setdefault((host.name, host.turn_at), set()) for host in same]
         for seen in (*self.overtaken.values(), *beside):
             assert visit.host not in seen, "4: a ready host starves"
@@ -323,7 +323,7 @@ class Crawl(RuleBasedStateMachine):
         self.bench.check()
         assert sum(counts[1:]) < 2 * HOSTS_LIMIT, "6: too many hosts in memory"
         assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT, "6: too many active hosts in memory"
-        waiting = [host for host in self.bench._hosts.by_name.values() if host.state is HostState.WAITING]
+        waiting = [host for host in self.bench.hosts() if host.state is HostState.WAITING]
         turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
         is_awake = not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
         assert is_awake, "10: the caller is told to sleep past a host's turn"

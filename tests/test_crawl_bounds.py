@@ -27,12 +27,12 @@ def crawl(web: ServedWeb, folder: Path, host_pages: int = HOST_PAGES, *options: 
 
 
 def pages_of(folder: Path) -> Counter[str]:
-    """How many pages of each host were kept."""
+    """Return the number of pages of each host that were kept."""
     return Counter(host_of(row["url"]) for row in documents(folder) if row["outcome"] == "fetched")
 
 
 def left_of(folder: Path) -> Counter[str]:
-    """How many URLs of each host are known and were not visited."""
+    """Return the number of known URLs of each host that were not visited."""
     with Veuniq(CrawlFolder(folder).repository) as repository:
         return Counter(host_of(each.url) for each in repository.urls() if not each.collected)
 

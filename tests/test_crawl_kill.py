@@ -84,7 +84,7 @@ def check_archive(folder: Path) -> None:
 
 
 def check_revisits(folder: Path) -> None:
-    """What was read in a page that is kept without its body is what was read in the one that has it."""
+    """Check that a page kept without its body has the same rows as the one with it."""
     stored = list(read_whole_pages(CrawlFolder(folder).archive))
     pages_by_place = {each.place: each.page for each in stored}
     revisits = [(each.page, pages_by_place[each.original]) for each in stored if each.original]

@@ -42,7 +42,7 @@ def unsaved_of(listing: ListedUrls, depth: int, is_judged_first: bool) -> Unsave
 
 
 def written(unsaved: Unsaved, folder: Path) -> dict[str, tuple[int, ...]]:
-    """What the repository makes of a batch: of each URL all links, the least priority and depth, the greatest kind."""
+    """Return what the repository makes of a batch: of each URL all links, least priority and depth, greatest kind."""
     batches = UrlBatches(folder)
     batches.write(batch_of(1, unsaved))
     extracted = batches.read(0, 1).extracted
@@ -67,8 +67,8 @@ def test_batch_is_the_same_whether_a_listing_is_judged_at_once_or_before_in_slic
     urls, are_sitemaps = zip(*entries, strict=True)
     listing = ListedUrls(urls, are_sitemaps=are_sitemaps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tarrafa.agent.discovery._SLICE", slice_urls)
-        patch.setattr("tarrafa.agent.url_batches._PART_URLS", part_urls)
+        patch.setattr("tarrafa.agent.discovery.SLICE_URLS", slice_urls)
+        patch.setattr("tarrafa.agent.url_batches.PART_URLS", part_urls)
         at_once, before = (unsaved_of(listing, depth, is_judged_first) for is_judged_first in (False, True))
         assert written(before, folder) == written(at_once, folder)
     assert before.counts == at_once.counts

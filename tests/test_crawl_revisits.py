@@ -111,7 +111,7 @@ def asked(web: ServedWeb) -> list[tuple[str, str]]:
 
 
 def rows_of(folder: Path, out: Path) -> list[dict[str, Any]]:
-    """Every document, but for when it was fetched: the archive rounds the last digit."""
+    """Return every document, but for when it was fetched: the archive rounds the last digit."""
     table = pq.read_table(exported("parquet", folder, out / "documents.parquet")).drop_columns("fetched_at")
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows

@@ -30,7 +30,7 @@ def crawling(url: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def address_after(process: subprocess.Popen[str], text: str) -> str:
-    """What the next line of standard error that holds the text says."""
+    """Return the rest of the next line of standard error that holds the text."""
     assert process.stderr is not None
     found = re.search(r"http://\S+/", next(line for line in process.stderr if text in line))
     assert found

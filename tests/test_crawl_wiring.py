@@ -1,34 +1,24 @@
 """What the configuration of a crawl chooses, as the agent has it."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from brains import BrainDriver, BrainSettings
 from tarrafa import wiring
-from tarrafa.agent import Agent, CrawlFolder, RunLimits
+from tarrafa.agent import RunLimits
 from tarrafa.configuration import Configuration, CrawlSection, PolitenessSection
 from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 
 
-def is_own(
-    folder: Path, crawl: CrawlSection, politeness: PolitenessSection, host: str, addresses: Sequence[str]
-) -> bool:
-    """Whether the agent takes the host for one that may be visited more often than once a second."""
-
-    async def asked() -> bool:
-        agent: Agent = wiring.agent(configuration, CrawlFolder(folder), (), RunLimits())
-        try:
-            return agent._frontier.traits(host, tuple(addresses)).is_own
-        finally:
-            await agent.close()
-
-    configuration = Configuration(crawl=crawl, politeness=politeness)
-    return asyncio.run(asked())
+def is_own(crawl: CrawlSection, politeness: PolitenessSection, host: str, addresses: Sequence[str]) -> bool:
+    """Return True if a frontier with this configuration lets the host be visited more often than once a second."""
+    limits = wiring.crawl_limits(Configuration(crawl=crawl, politeness=politeness), RunLimits())
+    brain = BrainDriver(BrainSettings(limits))
+    return brain.frontier.traits(host, tuple(addresses)).is_own
 
 
 LISTED = replace(PolitenessSection(), own_hosts="own.example, Other.Example")
@@ -49,14 +39,14 @@ LISTED = replace(PolitenessSection(), own_hosts="own.example, Other.Example")
     ],
 )
 def test_hosts_that_may_be_visited_more_often_than_once_a_second(
-    host: str, addresses: list[str], allow_private: bool, expected: bool, tmp_path: Path
+    host: str, addresses: list[str], allow_private: bool, expected: bool
 ) -> None:
     crawl = replace(CrawlSection(), allow_private=allow_private)
-    assert is_own(tmp_path / "crawl", crawl, LISTED, host, addresses) is expected
+    assert is_own(crawl, LISTED, host, addresses) is expected
 
 
-def test_nobody_is_ones_own_without_being_listed(tmp_path: Path) -> None:
-    assert not is_own(tmp_path / "crawl", CrawlSection(), PolitenessSection(), "http://none", [PUBLIC])
+def test_no_host_is_ones_own_without_being_listed() -> None:
+    assert not is_own(CrawlSection(), PolitenessSection(), "http://none", [PUBLIC])
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def filled(unit: bytes) -> bytes:
 
 
 def numbered(pattern: bytes, size_bytes: int = SIZE_BYTES) -> bytes:
-    """The pattern with ever new numbers in it."""
+    """Return the pattern with ever new numbers in it."""
     return b"".join(pattern % number for number in islice(count(), size_bytes // (len(pattern) + 4)))
 
 

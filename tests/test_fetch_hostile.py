@@ -69,7 +69,7 @@ def told(outcome: Page | Failure) -> object:
 
 
 def answered(outcomes: Outcomes, path: str, fault: Fault | None = None) -> list[Page]:
-    """What hosts with the fault answered there, those aside that were busy, or silent for another fault."""
+    """Return the answers of hosts with the fault, without those that were busy, or silent for another fault."""
     found = [page for (host, asked), page in outcomes.items() if asked == path and (not fault or fault in host.faults)]
     pages = [page for page in found if isinstance(page, Page) and page.status not in (429, 503)]
     assert pages, f"no host answers {path}"

@@ -1,6 +1,7 @@
 """Many pages at once on one event loop: connections used again, hung up, released, and never to the wrong address."""
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tarrafa.clock import VirtualClock
 from tarrafa.configuration import CrawlSection, FetchSection
 from tarrafa.fetch import CurlTransport, TableResolver, names
 from tarrafa.fetch.handle import CurlHandle, IdleSockets, make_settings
-from tarrafa.fetch.transfers import Transfers
+from tarrafa.fetch.transfers import WakeTimer
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb, open_server
 from tarrafa.records import Failure, FailureKind, Page, Request
 from webs import hosts_of, until
@@ -73,16 +74,18 @@ def test_timer_that_ends_when_libcurl_wants_to_be_woken_soon_again_can_be_set_an
     """uvloop's timers tell nothing of themselves when they are to end at once, as they do within one of its ticks."""
 
     async def story() -> None:
-        transfers = Transfers(10, first_byte_seconds=5.0)
-        transfers._due_at = asyncio.get_running_loop().time() + late_seconds
-        transfers._on_timer_end()
+        woken: list[float] = []
+        loop = asyncio.get_running_loop()
+        timer = WakeTimer(loop, lambda: woken.append(loop.time()))
+        timer.due_at = loop.time() + late_seconds
+        timer.end()
         for milliseconds in (100, 50, 0, 200, -1, 100):
-            transfers._on_timer(milliseconds)
+            timer.set(milliseconds)
         await asyncio.sleep(0)
-        assert transfers._timer is not None
-        assert transfers._timer_at <= transfers._due_at
-        transfers.close()
-        assert transfers._timer is None
+        assert len(woken) == 1
+        assert timer.timer_at <= timer.due_at < math.inf
+        timer.close()
+        assert timer.timer_at == math.inf
 
     run(story())
 

@@ -93,7 +93,7 @@ def test_silent_names_keep_no_other_name_waiting() -> None:
 
 
 def test_silence_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolvers, "_TRIES", 2)
+    monkeypatch.setattr(resolvers, "TRIES", 2)
 
     async def story() -> None:
         async with name_server(reply_of) as server:
@@ -142,7 +142,7 @@ def test_names_of_the_own_machine_need_no_name_server() -> None:
 def test_channel_is_replaced_before_its_cache_grows_and_open_questions_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(resolvers, "_QUESTIONS_LIMIT", 3)
+    monkeypatch.setattr(resolvers, "QUESTIONS_LIMIT", 3)
 
     async def story() -> None:
         async with name_server(reply_of) as server:
@@ -159,7 +159,7 @@ def test_channel_is_replaced_before_its_cache_grows_and_open_questions_are_answe
 
 def test_old_channel_whose_question_failed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name servers of the machine change when it moves to another network."""
-    monkeypatch.setattr(resolvers, "_SUSPECT_SECONDS", 0.0)
+    monkeypatch.setattr(resolvers, "SUSPECT_SECONDS", 0.0)
     made: list[resolvers.CaresChannel] = []
 
     class Noted(resolvers.CaresChannel):

@@ -194,7 +194,7 @@ def test_header_that_holds_a_line_break_does_not_begin_another(tmp_path: Path) -
 
 
 def revisited(folder: Path, page: Page, digest: str | None = None) -> str:
-    """The record of a page that comes after its original."""
+    """Return the record of a page that comes after its original."""
     archive = opened(folder)
     first = make_page(0, HTML)
     found = archive.append(first)

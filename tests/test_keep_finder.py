@@ -28,7 +28,7 @@ def rows() -> Iterator[Rows]:
 
 
 def check(rows: Rows, finder: Finder) -> None:
-    """What the finder says, against everything read from end to end."""
+    """Compare what the finder says with everything read from end to end."""
     documents, links = rows.scanned(DOCUMENTS), rows.scanned(LINKS)
     with finder.documents(rows.checkpoint) as stretches:
         for urls in ([], [A], URLS):

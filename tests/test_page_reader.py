@@ -1,6 +1,7 @@
 """Large pages are read in another process, and whatever one does, the others are read."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -42,9 +43,11 @@ def test_page_is_read_beside_as_it_would_be_here() -> None:
     pool = ExtractPool(ExtractOptions())
     large = page("<title>t</title>" + "<p>word <a href=/1>one</a></p>" * (LARGE_BYTES // 20))
     assert asyncio.run(read(pool, [large])) == [extract(large, large.body)]
-    assert pool._process is not None
+    assert len(multiprocessing.active_children()) == 1
     pool.close()
-    assert pool._process is None
+    for process in multiprocessing.active_children():
+        process.join()
+    assert multiprocessing.active_children() == []
 
 
 def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +65,7 @@ def test_pages_that_take_too_long_cost_the_others_nothing(monkeypatch: pytest.Mo
 def test_process_that_was_killed_between_two_pages_is_replaced() -> None:
     async def read_both() -> list[Extract]:
         first = await read(pool, [large])
-        assert pool._process
-        for process in list(pool._process._processes.values()):
+        for process in multiprocessing.active_children():
             process.kill()
             process.join()
         return [*first, *await read(pool, [large])]
@@ -113,12 +115,11 @@ def test_ctrl_c_is_left_to_the_agent() -> None:
 
     async def read_both() -> list[Extract]:
         first = await read(pool, [large])
-        assert pool._process
-        (process,) = pool._process._processes.values()
+        (process,) = multiprocessing.active_children()
         assert process.pid
         os.kill(process.pid, signal.SIGINT)
         second = await read(pool, [large])
-        assert list(pool._process._processes) == [process.pid]
+        assert multiprocessing.active_children() == [process]
         return [*first, *second]
 
     pool = ExtractPool(ExtractOptions())

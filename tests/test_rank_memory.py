@@ -33,8 +33,8 @@ def _small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the fixed buffers small beside what grows."""
     monkeypatch.setattr(bucket_file, "BUCKET_ROWS", PART_ROWS)
     monkeypatch.setattr(graph_parts, "PART_ROWS", PART_ROWS)
-    monkeypatch.setattr(arrays, "_CHUNK_ROWS", 1_000)
-    monkeypatch.setattr(generation_writer, "_CHUNK_ROWS", 1_000)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 1_000)
+    monkeypatch.setattr(generation_writer, "CHUNK_ROWS", 1_000)
 
 
 @pytest.fixture

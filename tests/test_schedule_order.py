@@ -35,11 +35,17 @@ def test_level_of_an_endless_path_is_cut() -> None:
 
 
 def test_level_forgets_hosts_when_it_knows_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "_CACHE_LIMIT", 3)
-    policy = Level()
-    for number in range(10):
+    asked: list[str] = []
+
+    def noted(url: str) -> int:
+        asked.append(url)
+        return level(url)
+
+    monkeypatch.setattr(order, "level", noted)
+    policy = Level(cache_limit=3)
+    for number in (0, 0, 1, 2, 3, 0):
         assert policy.priority(f"http://www.h{number}.org/a") == 11
-    assert len(policy._root_levels) <= 3
+    assert asked == [f"http://www.h{number}.org/" for number in (0, 1, 2, 3, 0)]
 
 
 def test_fifo_finds_all_equal() -> None:

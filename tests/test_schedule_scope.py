@@ -3,7 +3,7 @@
 import pytest
 
 from tarrafa.errors import InputError
-from tarrafa.schedule import Refusal, Scope, UrlBounds, rule_of, scope
+from tarrafa.schedule import Refusal, Scope, UrlBounds, rule_of
 
 SEEDS = ["http://www.example.com.br/start", "https://blog.other.org/", "http://127.0.0.1:8800/"]
 EVERYWHERE = Scope(rule_of("any", ()), UrlBounds())
@@ -62,9 +62,14 @@ def test_path_that_does_not_is_not(path: str) -> None:
     assert EVERYWHERE.judge(f"http://example.org{path}", 0) is None
 
 
-def test_scope_forgets_hosts_when_it_knows_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scope, "_CACHE_LIMIT", 3)
-    judged = Scope(rule_of("seeds", SEEDS), UrlBounds())
-    for number in range(10):
+def test_scope_forgets_hosts_when_it_knows_too_many() -> None:
+    asked: list[str] = []
+
+    def rule(name: str) -> bool:
+        asked.append(name)
+        return False
+
+    judged = Scope(rule, UrlBounds(), cache_limit=3)
+    for number in (0, 0, 1, 2, 3, 0):
         assert judged.judge(f"http://h{number}.org/", 0) is Refusal.OUTSIDE
-    assert len(judged._hosts) <= 3
+    assert asked == [f"h{number}.org" for number in (0, 1, 2, 3, 0)]

@@ -59,12 +59,17 @@ def visited(bench: Workbench, now: float) -> Visit:
 
 
 def fail(bench: Workbench, now: float, answer: VisitResult = TIMEOUT) -> FollowUp:
-    """The next visit at or after `now`, which fails; names are answered on the way."""
+    """Let the next visit at or after `now` fail; names are resolved on the way."""
+    return fail_at(bench, now, answer)[0]
+
+
+def fail_at(bench: Workbench, now: float, answer: VisitResult = TIMEOUT) -> tuple[FollowUp, float]:
+    """Do the same; return also when the visit ended."""
     settle(bench, now)
     while (visit := bench.next(now)) is None:
         now = max(now, bench.wake_at() or now)
         settle(bench, now)
-    return bench.ended(visit, now, answer)
+    return bench.ended(visit, now, answer), now
 
 
 def test_delay_counts_from_the_end_of_the_answer() -> None:
@@ -262,14 +267,15 @@ def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_gi
     bench = with_hosts(A)
     for _ in range(4):
         assert fail(bench, 0.0).event is None
-    ended, hours = fail(bench, 0.0), []
+    hours = []
+    ended, now = fail_at(bench, 0.0)
     while isinstance(ended.event, HostSuspended):
         assert ended.event.reason is HostFailure.TIMEOUT
-        hours.append((ended.event.until - bench._now) / 3_600.0)
+        hours.append((ended.event.until - now) / 3_600.0)
         assert bench.add(A, urls(A), ended.event.until - 1.0) == tuple(urls(A))
         assert bench.needs_urls(ended.event.until, 5) == (A,)
         assert bench.add(A, urls(A), ended.event.until) == ()
-        ended = fail(bench, ended.event.until)
+        ended, now = fail_at(bench, ended.event.until)
     assert hours == [1.0, 4.0, 16.0]
     assert ended == FollowUp(Fate.RETURNED, tuple(urls(A)), HostGivenUp(A, HostFailure.TIMEOUT))
 

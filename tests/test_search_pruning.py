@@ -55,8 +55,8 @@ def test_estimate_is_between_the_largest_part_and_all(found: int, counts: list[i
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prune an index of a few documents as if it were large."""
-    monkeypatch.setattr(pruning, "_ENOUGH_DOCUMENTS", 8)
-    monkeypatch.setattr(pruning, "_DEFERRED_DOCUMENTS", 20)
+    monkeypatch.setattr(pruning, "ENOUGH_DOCUMENTS", 8)
+    monkeypatch.setattr(pruning, "DEFERRED_DOCUMENTS", 20)
     monkeypatch.setattr(index_reader, "CANDIDATES_LIMIT", 8)
 
 
@@ -84,7 +84,7 @@ def test_deferred_word_finds_candidates_if_essential_words_find_too_few(tmp_path
 
 def test_rare_form_of_a_common_word_is_still_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly all documents have the word in one form, so one term searches for both."""
-    monkeypatch.setattr(terms, "_COMMON_DOCUMENTS", 100)
+    monkeypatch.setattr(terms, "COMMON_DOCUMENTS", 100)
     usual = [row(f"usual{number}", "net", signature=number + 1) for number in range(100)]
     search = searched(tmp_path, *usual, row("other", "nets", signature=999))
     assert [search.search(SearchRequest(text)).count for text in ("net", "nets", "+net", "net -nets")] == [
@@ -174,7 +174,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     named = [row(f"named{number}", "boat, sea, net", "The sea", signature=number + 1_001) for number in range(8)]
     odd = [row(f"odd{number}", "a net sea boat", signature=number + 2_001) for number in range(2)]
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(pruning, "_STRETCH_ROWS", 1)
+        patching.setattr(pruning, "STRETCH_ROWS", 1)
         searched(folder, *usual, *named, *odd)
     return folder
 
@@ -213,7 +213,7 @@ def test_documents_with_phrase_are_estimated(folder: Path, text: str, count: int
 @pytest.mark.usefixtures("sampled")
 @pytest.mark.parametrize("text", ["+boat +sea", "+boat sea net", "+sea -gull", "+boat"])
 def test_very_many_documents_with_words_are_estimated(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_reader, "_COUNTED_DOCUMENTS", 320)
+    monkeypatch.setattr(index_reader, "COUNTED_DOCUMENTS", 320)
     _, counted, is_estimated = asked(folder, text)
     assert is_estimated
     assert 410 * 0.8 < counted < 410 * 1.2

@@ -83,6 +83,6 @@ def test_stems_of_many_texts_are_those_of_each_alone(texts: list[tuple[str, str]
 
 
 def test_large_texts_are_stemmed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_CHUNK_CHARS", 10)
+    monkeypatch.setattr(words, "CHUNK_CHARS", 10)
     texts = [("en", "nets"), ("en", "fishing boats"), ("pt", "redes"), ("en", ""), ("en", "sails")]
     assert WORDS.stem_texts(texts) == ["net", "fish boat", "red", "", "sail"]

@@ -157,7 +157,7 @@ def click_everything(frame: Any) -> None:
 
 
 def heard(tab: Tab, listener: Listener) -> list[bytes]:
-    """What the listener was asked for. A last question of our own shows that it hears, and comes after all others."""
+    """Return what the listener was asked for. A last question of our own shows that it hears; it comes last."""
     tab.context.request.get(f"http://127.0.0.1:{listener.port}/control")
     paths = [request.split()[1] for request in listener.requests]
     listener.requests.clear()

@@ -42,7 +42,7 @@ class Crawl:
             agent.join()
 
     def plain(self, url: str) -> tuple[Any, ...] | None:
-        """What is known of a URL, by the simplest means."""
+        """Return what is known of a URL, by the simplest means."""
         documents = [row for agent in self.agents for row in agent.scanned(DOCUMENTS)]
         links = [row for agent in self.agents for row in agent.scanned(LINKS)]
         visits = [row for row in documents if row["url"] == url]

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,10 +99,56 @@ def test_seed_is_printed_once_when_all_tests_pass(tmp_path: Path) -> None:
     assert len(SEED.findall(suite(tmp_path, ci="").stdout)) == 1
 
 
+PACKAGE, TESTS = Path(__file__).parents[1] / "src/tarrafa", Path(__file__).parent
+# Words with which a function's docstring does not begin: it begins with a verb.
+NO_VERBS = {"How", "That", "Those", "What", "Whether", "Which", "Who"}
+# What named tuples and the standard library call public in spite of the underscore.
+PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+# These look inside: no caller sees which worker process takes a call.
+INSIDERS = {"test_serve_workers.py"}
+
+
+def nodes_of(folder: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every node of every module, with the name of its file."""
+    for path in sorted(folder.rglob("*.py")):
+        yield from ((path.name, node) for node in ast.walk(ast.parse(path.read_text())))
+
+
+def test_docstring_of_a_function_does_not_begin_with_a_question() -> None:
+    functions = [
+        (file, node.name, (ast.get_docstring(node) or "").split())
+        for folder in (PACKAGE, TESTS)
+        for file, node in nodes_of(folder)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("test_")
+    ]
+    assert len(functions) > 1_000
+    assert [(file, name) for file, name, words in functions if words and words[0] in NO_VERBS] == []
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
+
+
+def privates_of(node: ast.AST) -> list[str]:
+    """Return the private names of another object or module that a test uses here."""
+    if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+        return [node.attr] if is_private(node.attr) else []
+    if isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names if is_private(alias.name)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
+        texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        return [text for text in texts if is_private(text.rpartition(".")[2])]
+    return []
+
+
+def test_tests_do_not_reach_into_privates() -> None:
+    found = [(file, name) for file, node in nodes_of(TESTS) for name in privates_of(node)]
+    assert {file for file, _ in found} >= INSIDERS
+    assert [(file, name) for file, name in found if file not in INSIDERS] == []
+
+
 def test_every_class_name_stands_once_in_the_package() -> None:
     """A newcomer who searches for a class finds one thing."""
-    package = Path(__file__).parents[1] / "src/tarrafa"
-    trees = [ast.parse(path.read_text()) for path in package.rglob("*.py")]
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for _, node in nodes_of(PACKAGE) if isinstance(node, ast.ClassDef))
     assert len(names) > 300
     assert [name for name, count in names.items() if count > 1] == []

@@ -39,11 +39,12 @@ bases = st.one_of(addresses, hrefs)
 
 @many
 @given(hrefs, bases, st.sampled_from(ENCODINGS))
-def test_1_nothing_raises_on_any_text(href: str, base: str, encoding: str) -> None:
+def test_1_any_text_is_a_url_or_none_and_nothing_raises(href: str, base: str, encoding: str) -> None:
     for text in (href, resolve(href, base, encoding), BaseUrl(base, encoding).link(href)):
         if text is not None:
-            parse(text)
-            canonical(text)
+            url = canonical(text)
+            assert url is None or ":" in url
+            assert parse(text) is None or (url or "").startswith(("http://", "https://"))
 
 
 @many
@@ -120,7 +121,7 @@ class StrictServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await self._head(reader):
-            reason = self._judge(head)
+            reason = self.judge(head)
             if reason:
                 self.malformed.append((reason, head))
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n" if reason else b"HTTP/1.1 204 No Content\r\n\r\n")
@@ -134,7 +135,7 @@ class StrictServer:
         except asyncio.IncompleteReadError as error:
             return error.partial
 
-    def _judge(self, head: bytes) -> str:
+    def judge(self, head: bytes) -> str:
         line, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         parts = line.split(b" ")
         if len(parts) != 3 or parts[0] != b"GET" or parts[2] != b"HTTP/1.1":
@@ -216,5 +217,5 @@ def test_strict_server_sees_what_is_malformed() -> None:
     ]
     heads += ["GET / HTTP/1.1\r\nHost: u@h", "GET / HTTP/1.1"]
     for head in heads:
-        assert strict._judge(f"{head}\r\n\r\n".encode()), head
-    assert strict._judge(b"GET /?a HTTP/1.1\r\nHost: h:8080\r\n\r\n") == ""
+        assert strict.judge(f"{head}\r\n\r\n".encode()), head
+    assert strict.judge(b"GET /?a HTTP/1.1\r\nHost: h:8080\r\n\r\n") == ""

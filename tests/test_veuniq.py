@@ -46,9 +46,9 @@ def test_sound_repository_has_no_problems_and_many_blocks(filled: Veuniq) -> Non
 
 
 def test_the_block_with_most_waiting_has_its_turn(filled: Veuniq) -> None:
-    waiting = [block.waiting for block in filled._state.blocks]
+    waiting = [block.waiting for block in filled.state.blocks]
     assert max(waiting) > 0
-    fullest = filled._state.blocks[waiting.index(max(waiting))].number
+    fullest = filled.state.blocks[waiting.index(max(waiting))].number
     assert filled.cycle(Batch(100)).block == fullest
     assert filled.counts().waiting == sum(waiting) - max(waiting)
 
@@ -74,7 +74,7 @@ def test_blocks_go_on_to_split_while_hosts_appear(tmp_path: Path) -> None:
     counts = repository.counts()
     assert (counts.known, counts.hosts) == (1000, 200)
     assert counts.blocks >= 10
-    assert all(block.rows <= 150 for block in repository._state.blocks)
+    assert all(block.rows <= 150 for block in repository.state.blocks)
     repository.close()
 
 
@@ -176,7 +176,7 @@ def test_a_block_with_too_many_hosts_is_split(tmp_path: Path) -> None:
             repository.cycle(Batch(number, extracted=extracted([f"http://h{number}-{k}.example/" for k in range(8)])))
         list(drain(repository, 6))
         assert repository.counts().hosts == 48
-        assert all(block.hosts_count <= 18 for block in repository._state.blocks)
+        assert all(block.hosts_count <= 18 for block in repository.state.blocks)
         assert list(repository.problems()) == []
 
 
@@ -188,7 +188,7 @@ def test_texts_and_visits_are_joined_when_there_are_many(tmp_path: Path) -> None
         list(drain(repository, len(given)))
         assert list(repository.problems()) == []
         assert any("joined" in path.name for path in files_of(tmp_path / "joined"))
-        assert max(len(block.texts) for block in repository._state.blocks) <= TEXTS_MAX
+        assert max(len(block.texts) for block in repository.state.blocks) <= TEXTS_MAX
         joined = set(repository.urls())
     offered = {url for batch in given for url in (*batch.collected.urls, *batch.extracted.urls)}
     assert {known.url for known in joined} == offered
@@ -208,12 +208,12 @@ def _last_visits(given: list[Batch]) -> dict[str, float]:
 
 def test_each_crawl_has_a_secret_seed_of_its_own_that_it_keeps(tmp_path: Path) -> None:
     first, second = Veuniq(tmp_path / "a"), Veuniq(tmp_path / "b")
-    seeds = [first._state.seed, second._state.seed]
+    seeds = [first.state.seed, second.state.seed]
     first.close()
     second.close()
     again = Veuniq(tmp_path / "a")
     assert seeds[0] != seeds[1]
-    assert again._state.seed == seeds[0]
+    assert again.state.seed == seeds[0]
     again.close()
 
 
@@ -238,10 +238,11 @@ KINDS = ["run", "row_index", "row_state", "hosts", "texts", "visits", "cycle", "
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_file_is_named_and_never_taken_for_true(kind: str, damage: str, filled: Veuniq) -> None:
-    folder = filled._folder
+def test_a_damaged_file_is_named_and_never_taken_for_true(
+    kind: str, damage: str, filled: Veuniq, tmp_path: Path
+) -> None:
     # The newest: every part of it still waits, if it is a spill.
-    path = [path for path in files_of(folder) if path.name.startswith(kind) and path.suffix != ".index"][-1]
+    path = [path for path in files_of(tmp_path) if path.name.startswith(kind) and path.suffix != ".index"][-1]
     data = path.read_bytes()
     if damage == "cut":
         path.write_bytes(data[: len(data) // 2])
@@ -251,10 +252,10 @@ def test_a_damaged_file_is_named_and_never_taken_for_true(kind: str, damage: str
     else:
         path.unlink()
     filled.close()
-    left = files_of(folder)
+    left = files_of(tmp_path)
     with pytest.raises(DamagedError, match=path.name):
-        _read_all(folder)
-    assert files_of(folder) == left, "what is left is not swept away"
+        _read_all(tmp_path)
+    assert files_of(tmp_path) == left, "what is left is not swept away"
 
 
 def _read_all(folder: Path) -> None:
@@ -295,7 +296,7 @@ def test_runs_are_merged_until_each_is_four_times_the_next() -> None:
     assert [len(each.rows) for each in merged([run(100, 0), run(20, 1)], 4)] == [100, 20]
 
 
-def test_the_texts_are_parquet_with_the_columns_that_the_docs_name(filled: Veuniq) -> None:
-    tables = [pq.read_table(path) for path in files_of(filled._folder) if path.name.startswith("texts")]
+def test_the_texts_are_parquet_with_the_columns_that_the_docs_name(filled: Veuniq, tmp_path: Path) -> None:
+    tables = [pq.read_table(path) for path in files_of(tmp_path) if path.name.startswith("texts")]
     assert {tuple(table.column_names) for table in tables} == {("origin", "host", "path", "cycle")}
     assert sum(table.num_rows for table in tables) == filled.counts().known

@@ -68,7 +68,7 @@ def snapshot(repository: Veuniq) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Snapshot]:
-    """What is known before the first batch, after each, and at the end."""
+    """Return what is known before the first batch, after each, and at the end."""
     repository = Veuniq(tmp_path_factory.mktemp("undisturbed"), bounds=BOUNDS, seed=SEED)
     states = [snapshot(repository)]
     for batch in BATCHES:

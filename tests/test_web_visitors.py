@@ -90,7 +90,7 @@ def test_buffer_of_a_waiting_connection_has_a_bound(serve: Serve) -> None:
             (connection,) = server.connections
             for _ in range(2_000):
                 await asyncio.sleep(0)
-            assert len(connection._buffer) < 1_000_000
+            assert connection.buffered_bytes < 1_000_000
 
     serve(story, slow_web(), clock=clock)
 
@@ -103,10 +103,10 @@ def test_visitor_who_asks_for_much_and_reads_nothing_fills_no_memory(serve: Serv
                 wire.ask(host)
             await until(lambda: server.connections)
             (connection,) = server.connections
-            await until(lambda: not connection._can_write.is_set())
+            await until(lambda: connection.is_blocked)
             for _ in range(2_000):
                 await asyncio.sleep(0)
-            assert connection._transport.get_write_buffer_size() < 1_000_000
+            assert connection.unsent_bytes < 1_000_000
             assert server.journal.report(0)["requests"] < 1_000
             for _ in range(1_000):
                 assert (await wire.answer()).status == 200
@@ -120,10 +120,10 @@ def test_body_without_end_waits_for_a_visitor_who_does_not_read(serve: Serve) ->
             wire.ask(server.web.hosts.host(1), "/fluxo/1")
             await until(lambda: server.connections)
             (connection,) = server.connections
-            await until(lambda: not connection._can_write.is_set())
+            await until(lambda: connection.is_blocked)
             for _ in range(2_000):
                 await asyncio.sleep(0)
-            assert connection._transport.get_write_buffer_size() < 1_000_000
+            assert connection.unsent_bytes < 1_000_000
             assert len(await wire.reader.readexactly(20_000_000)) == 20_000_000
 
     serve(story, Plan(hosts=2, pages=60, faults=frozenset({Fault.ENDLESS})))

@@ -10,7 +10,7 @@ from tarrafa.schedule import SITEMAP_PRIORITY, Order, Scope, UrlKind
 from tarrafa.urls import host_of
 
 _ALL = slice(None)
-_SLICE = 500  # URLs of a long sitemap that are judged in one turn of the event loop
+SLICE_URLS = 500  # URLs of a long sitemap that are judged in one turn of the event loop
 
 
 class Discovery:
@@ -56,10 +56,10 @@ class Discovery:
 
     async def judge_listed(self, found: Extract, depth: int) -> Unsaved | None:
         """Judge a long list in slices, so that other callbacks get their turn; None if the list is short."""
-        if len(found.listed) <= _SLICE:
+        if len(found.listed) <= SLICE_URLS:
             return None
         judged = Unsaved()
-        for start in range(0, len(found.listed), _SLICE):
-            self.follow_listed(judged, found, depth, slice(start, start + _SLICE))
+        for start in range(0, len(found.listed), SLICE_URLS):
+            self.follow_listed(judged, found, depth, slice(start, start + SLICE_URLS))
             await asyncio.sleep(0)
         return judged

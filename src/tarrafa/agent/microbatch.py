@@ -20,7 +20,7 @@ class MicroBatch(Generic[T]):
         self._process = process
         self._count_limit = count_limit
         self._bytes_limit = bytes_limit
-        # Items with their size and who waits for them. Filled by add, emptied by _take.
+        # Items with their size and the future of the caller that waits. Filled by add, emptied by _take.
         self._waiting: deque[tuple[T, int, asyncio.Future[None]]] = deque()
 
     def add(self, item: T, size_bytes: int) -> asyncio.Future[None]:

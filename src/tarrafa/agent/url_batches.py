@@ -40,7 +40,7 @@ _EXTRACTED = pa.schema(
 )
 _CHECKSUM_BYTES = 8
 # URLs converted at a time: each conversion holds the interpreter, and the event loop waits for it.
-_PART_URLS = 5_000
+PART_URLS = 5_000
 _FACTS = [np.dtype(kind.to_pandas_dtype()) for kind in _EXTRACTED.types[1:]]  # numbers for each found URL
 
 
@@ -111,7 +111,7 @@ def _extracted_table(unsaved: Unsaved) -> pa.Table:
 def _extracted(found: Iterable[FoundUrls]) -> Iterator[list[pa.Array]]:
     for urls_with_facts in found:
         urls, facts = iter(urls_with_facts), chain.from_iterable(urls_with_facts.values())
-        while part := list(islice(urls, _PART_URLS)):
+        while part := list(islice(urls, PART_URLS)):
             rows = np.fromiter(facts, np.uint64, len(_FACTS) * len(part)).reshape(-1, len(_FACTS))
             columns = [
                 np.minimum(row, np.iinfo(kind).max).astype(kind) for row, kind in zip(rows.T, _FACTS, strict=True)

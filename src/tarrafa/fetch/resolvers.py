@@ -21,13 +21,13 @@ from tarrafa.texts import quoted
 ADDRESS_LIMIT = 8  # of one name; more are never tried
 SYSTEM = "system"  # as name servers: those of /etc/resolv.conf
 
-_TRIES = 5  # of one question; each waits twice as long as the one before
-_TRIES_SHARE = 2**_TRIES - 1  # of the timeout; the first try waits one part of so many
+TRIES = 5  # of one question; each waits twice as long as the one before
+_TRIES_SHARE = 2**TRIES - 1  # of the timeout; the first try waits one part of so many
 _LEAST_TRY_SECONDS = 0.25
 _TICK_SECONDS = 0.1  # while a question is open, c-ares looks for late answers so often
 # A channel caches answers without a bound on their number, and never reads the system's files again. So it is replaced.
-_QUESTIONS_LIMIT = 5_000
-_SUSPECT_SECONDS = 30.0  # age at which a channel whose question failed is replaced
+QUESTIONS_LIMIT = 5_000
+SUSPECT_SECONDS = 30.0  # age at which a channel whose question failed is replaced
 _NO_SUCH_NAME = frozenset({pycares.errno.ARES_ENOTFOUND, pycares.errno.ARES_ENODATA, pycares.errno.ARES_EBADNAME})
 _NO_SOCKET = pycares.ARES_SOCKET_BAD
 
@@ -122,14 +122,14 @@ class CaresChannel:
         self._timer: asyncio.TimerHandle | None = None  # runs while a question is open
         self._is_closed = False
         self._channel = pycares.Channel(
-            sock_state_cb=self._on_socket, timeout=try_seconds, tries=_TRIES, servers=servers or None
+            sock_state_cb=self._on_socket, timeout=try_seconds, tries=TRIES, servers=servers or None
         )
 
     @property
     def is_worn(self) -> bool:
         """True if another channel must take the next question."""
-        is_suspect = self._has_failed and self._loop.time() >= self._made_at + _SUSPECT_SECONDS
-        return is_suspect or self._asked_count >= _QUESTIONS_LIMIT
+        is_suspect = self._has_failed and self._loop.time() >= self._made_at + SUSPECT_SECONDS
+        return is_suspect or self._asked_count >= QUESTIONS_LIMIT
 
     async def ask(self, name: str) -> NameAnswer:
         """Ask for the addresses of a name. Cancelling the caller does not end the question."""

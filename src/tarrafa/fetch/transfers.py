@@ -87,6 +87,47 @@ class FirstByteTimeout(Generic[T]):
                 self._expire(transfer)
 
 
+class WakeTimer:
+    """Wakes libcurl in time. It is postponed with every page, so a timer that ends earlier is kept, and set again."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+        self._loop = loop
+        self._wake = wake
+        self.due_at = math.inf  # when libcurl wants to be woken
+        self.timer_at = math.inf  # when the timer ends: then, or before; uvloop's timers do not always tell
+        self._timer: asyncio.Handle | None = None
+
+    def set(self, milliseconds: int) -> None:
+        """Wake libcurl after so many milliseconds; never if the number is negative."""
+        self.due_at = self._loop.time() + milliseconds / 1000 if milliseconds >= 0 else math.inf
+        if milliseconds == 0:
+            self._loop.call_soon(self._on_time)
+        elif self._timer is None or self.timer_at > self.due_at:
+            self._start()
+
+    def end(self) -> None:
+        """Act as the timer does when it ends."""
+        self._timer = None
+        self._on_time()
+        if self._timer is None:
+            self._start()
+
+    def close(self) -> None:
+        self.due_at = math.inf
+        self._start()
+
+    def _start(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.timer_at = self.due_at
+        self._timer = self._loop.call_at(self.due_at, self.end) if self.due_at < math.inf else None
+
+    def _on_time(self) -> None:
+        if self.due_at <= self._loop.time() + _TICK_SECONDS:
+            self.due_at = math.inf
+            self._wake()
+
+
 class Transfers:
     """Belongs to the loop on which it was made. All of it runs there: no threads, no locks."""
 
@@ -96,9 +137,7 @@ class Transfers:
         self._running: dict[pycurl.Curl, tuple[CurlHandle, asyncio.Future[TransferEnd]]] = {}
         self._is_closed = False
         self._watched: set[int] = set()  # the sockets in the epoll
-        self._due_at = math.inf  # when libcurl wants to be woken
-        self._timer: asyncio.Handle | None = None  # ends then, or before
-        self._timer_at = math.inf  # uvloop's timers do not always tell
+        self._timer = WakeTimer(self._loop, self._on_due)
         self._first_byte: FirstByteTimeout[CurlHandle] = FirstByteTimeout(
             self._loop, first_byte_seconds, lambda handle: handle.response.has_begun, self._expire
         )
@@ -106,7 +145,7 @@ class Transfers:
         self._loop.add_reader(self._epoll.fileno(), self._on_events)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._timer.set)
         self._multi.setopt(pycurl.M_MAXCONNECTS, idle_limit(idle_connections))
 
     async def perform(self, handle: CurlHandle) -> TransferEnd:
@@ -130,8 +169,7 @@ class Transfers:
             self._end(curl, _CLOSED)
         self._first_byte.close()
         self._multi.close()
-        self._due_at = math.inf
-        self._set_timer()
+        self._timer.close()
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
@@ -160,31 +198,9 @@ class Transfers:
             self._epoll.register(socket, _EPOLL_EVENTS[what])
             self._watched.add(socket)
 
-    def _on_timer(self, milliseconds: int) -> None:
-        """Set libcurl's timer. It is postponed with every page, so a timer that ends earlier is kept, and set again."""
-        self._due_at = self._loop.time() + milliseconds / 1000 if milliseconds >= 0 else math.inf
-        if milliseconds == 0:
-            self._loop.call_soon(self._on_time)
-        elif self._timer is None or self._timer_at > self._due_at:
-            self._set_timer()
-
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = self._due_at
-        self._timer = self._loop.call_at(self._due_at, self._on_timer_end) if self._due_at < math.inf else None
-
-    def _on_timer_end(self) -> None:
-        self._timer = None
-        self._on_time()
-        if self._timer is None:
-            self._set_timer()
-
-    def _on_time(self) -> None:
-        if self._due_at <= self._loop.time() + _TICK_SECONDS:
-            self._due_at = math.inf
-            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
-            self._collect()
+    def _on_due(self) -> None:
+        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        self._collect()
 
     def _on_events(self) -> None:
         for socket, events in self._epoll.poll(0, _EVENT_LIMIT):

@@ -21,7 +21,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 # Ranks join the rows of all agents. Each agent has its own secret seed, so fingerprints here use a fixed one.
 FINGERPRINT_SEED = 0
 
-_CHUNK_ROWS = 1 << 17  # rows that fit into the processor's cache
+CHUNK_ROWS = 1 << 17  # rows that fit into the processor's cache
 # The first slash after these characters ends the host.
 _HOST_START = len("http://x")
 
@@ -139,7 +139,7 @@ def runs(column: NDArray[Any]) -> tuple[I64, I64]:
 
 def chunks(count: int) -> Iterator[slice]:
     """Split rows into chunks, so that what is computed of them stays small."""
-    return (slice(first, min(count, first + _CHUNK_ROWS)) for first in range(0, count, _CHUNK_ROWS))
+    return (slice(first, min(count, first + CHUNK_ROWS)) for first in range(0, count, CHUNK_ROWS))
 
 
 def pack_pairs(high: NDArray[Any], low: NDArray[Any] | int) -> U64:

@@ -29,7 +29,7 @@ from tarrafa.rank.generation import (
 
 _NAME = re.compile(r"generation-[0-9]{8,}")
 _HEADER_BYTES = 128  # of a numpy file with one column
-_CHUNK_ROWS = 1 << 17
+CHUNK_ROWS = 1 << 17
 
 
 class GenerationWriter:
@@ -71,7 +71,7 @@ class GenerationWriter:
             yield found
 
     def _read(self, name: str) -> NDArray[Any]:
-        return np.frombuffer(self._files[name].read(_CHUNK_ROWS * COLUMN_TYPES[name].itemsize), COLUMN_TYPES[name])
+        return np.frombuffer(self._files[name].read(CHUNK_ROWS * COLUMN_TYPES[name].itemsize), COLUMN_TYPES[name])
 
     def commit(self, counts: RankCounts, agent_rows: Mapping[str, AgentRows], settings: RankSettings) -> None:
         """Make the new generation the current one, and remove the one before."""

@@ -13,7 +13,7 @@ from tarrafa.urls import level
 PRIORITY_MAX = 2**10 - 1
 # Sitemaps come before everything.
 SITEMAP_PRIORITY = 0
-_CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
+CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 
 class UrlKind(IntEnum):
@@ -32,7 +32,8 @@ class Order(Protocol):
 class Level:
     """By the level of the URL: hosts before depth."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache_limit: int = CACHE_LIMIT) -> None:
+        self._cache_limit = cache_limit
         # The level of each host's root. Filled by _root_level, cleared when full.
         self._root_levels: dict[str, int] = {}
 
@@ -45,7 +46,7 @@ class Level:
         return min(root_level + 10 * slashes, PRIORITY_MAX)
 
     def _root_level(self, before_path: str) -> int:
-        if len(self._root_levels) >= _CACHE_LIMIT:
+        if len(self._root_levels) >= self._cache_limit:
             self._root_levels.clear()
         root_level = self._root_levels[before_path] = level(f"{before_path}/") - 10
         return root_level

@@ -15,7 +15,7 @@ from tarrafa.texts import quoted
 from tarrafa.urls import host_name, parse, site
 
 DEPTH_MAX = 2**32 - 1  # as deep as the repository can tell: no limit
-_CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
+CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 
 class Refusal(StrEnum):
@@ -73,9 +73,10 @@ def rule_of(text: str, seeds: Iterable[str]) -> Rule:
 class Scope:
     """Judges every URL that is found, so the verdict on each host is cached."""
 
-    def __init__(self, rule: Rule, bounds: UrlBounds) -> None:
+    def __init__(self, rule: Rule, bounds: UrlBounds, cache_limit: int = CACHE_LIMIT) -> None:
         self._rule = rule
         self._bounds = bounds
+        self._cache_limit = cache_limit
         # A cache of verdicts by scheme, name and port. Filled by _judge_host, cleared when full.
         self._hosts: dict[str, Refusal | None] = {}
         # With fewer slashes no segment can be repeated too often.
@@ -107,7 +108,7 @@ class Scope:
         return None
 
     def _judge_host(self, before_path: str) -> Refusal | None:
-        if len(self._hosts) >= _CACHE_LIMIT:
+        if len(self._hosts) >= self._cache_limit:
             self._hosts.clear()
         refusal = None if self._rule(host_name(before_path)) else Refusal.OUTSIDE
         refusal = self._hosts[before_path] = Refusal.USERINFO if "@" in before_path else refusal

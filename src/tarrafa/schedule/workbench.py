@@ -360,6 +360,10 @@ class Workbench:
             self._now = now
         return self._now
 
+    def hosts(self) -> list[WorkbenchHost]:
+        """Return the hosts in memory; for tests."""
+        return list(self._hosts.by_name.values())
+
     def check(self) -> None:
         """Assert the invariants; for tests."""
         self._hosts.check()

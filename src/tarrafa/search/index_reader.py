@@ -29,7 +29,7 @@ from tarrafa.search.scores import CANDIDATES_LIMIT, F64, U64, Candidates
 from tarrafa.search.terms import TermLookup
 from tarrafa.search.words import WordAnalyzer
 
-_COUNTED_DOCUMENTS = 400_000  # more matching documents are counted in some slices only
+COUNTED_DOCUMENTS = 400_000  # more matching documents are counted in some slices only
 _COUNTED_SLICES = 8
 
 
@@ -93,7 +93,7 @@ class IndexSnapshot:
         if plan.sample is None:
             return found, False
         if plan.is_cheap_to_count:
-            is_estimated = self._pruner.expected_count(plan) > _COUNTED_DOCUMENTS
+            is_estimated = self._pruner.expected_count(plan) > COUNTED_DOCUMENTS
             slices = _COUNTED_SLICES if is_estimated else SLICES_COUNT
             matching = self._compiler.matching(plan._replace(sample=None), excluded_signatures, slices)
             answer: Any = self._searcher.search(matching, 1, count=True)

@@ -27,10 +27,10 @@ from tarrafa.search.terms import FOLDED_FIELDS, Term, TermLookup
 from tarrafa.search.words import drop_stop_words
 
 SLICES_COUNT = 64
-_STRETCH_ROWS = 1_024
+STRETCH_ROWS = 1_024
 
-_ENOUGH_DOCUMENTS = 2_000  # twice the candidates that are wanted: some of these documents may be deleted
-_DEFERRED_DOCUMENTS = 20_000  # a word in fewer documents costs little, and is never deferred
+ENOUGH_DOCUMENTS = 2_000  # twice the candidates that are wanted: some of these documents may be deleted
+DEFERRED_DOCUMENTS = 20_000  # a word in fewer documents costs little, and is never deferred
 _DEFERRED_SHARE = 0.25  # of the rarity of the last word that is needed; a word with less rarity is deferred
 
 SINGLES_MAX = 20_000  # documents that are scanned because one word names them
@@ -170,11 +170,11 @@ class Pruner:
 def deferred_words(documents_counts: Mapping[str, int], total: int) -> frozenset[str]:
     """Return the words to defer, from the number of documents that have each word, which is never 0."""
     rarest_first = sorted(documents_counts, key=lambda word: (documents_counts[word], word))
-    enough = next((word for word in rarest_first if documents_counts[word] >= _ENOUGH_DOCUMENTS), None)
+    enough = next((word for word in rarest_first if documents_counts[word] >= ENOUGH_DOCUMENTS), None)
     if enough is None:
         return frozenset()
     least = _DEFERRED_SHARE * rarity(documents_counts[enough], total)
-    common = (word for word, count in documents_counts.items() if count >= _DEFERRED_DOCUMENTS and word != enough)
+    common = (word for word, count in documents_counts.items() if count >= DEFERRED_DOCUMENTS and word != enough)
     return frozenset(word for word in common if rarity(documents_counts[word], total) < least)
 
 
@@ -241,7 +241,7 @@ def _intersection_count(groups: Iterable[TermGroup], total: int) -> float:
 
 def slice_numbers(rows: NDArray[np.int64]) -> list[int]:
     """Return the slice of each row of documents."""
-    numbers: list[int] = (rows // _STRETCH_ROWS % SLICES_COUNT).tolist()
+    numbers: list[int] = (rows // STRETCH_ROWS % SLICES_COUNT).tolist()
     return numbers
 
 

@@ -16,7 +16,7 @@ TITLES_BOOST = 0.5
 HEADINGS_BOOST = 0.1
 ANCHORS_BOOST = 0.3
 ADDRESS_BOOST = 0.1
-_COMMON_DOCUMENTS = 20_000  # a stem in so many documents is common
+COMMON_DOCUMENTS = 20_000  # a stem in so many documents is common
 _USUAL_SHARE = 0.98  # of the documents with a stem; if so many have it as one word, that is its usual form
 _PREFIX_TERMS = 50  # the most common words with a prefix
 
@@ -102,4 +102,4 @@ class TermLookup:
     def _is_usual_form(self, fold: str, stem: str) -> bool:
         """Return True if the stem is common and nearly all documents with it have it as this word."""
         count, all_count = self.count(WORDS, fold), self.count(STEMS, stem)
-        return all_count >= _COMMON_DOCUMENTS and _USUAL_SHARE * all_count <= count <= all_count
+        return all_count >= COMMON_DOCUMENTS and _USUAL_SHARE * all_count <= count <= all_count

@@ -20,7 +20,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 WORD_MAX_CHARS = 40  # longer words are not indexed
 STEMMERS = {"en": "english", "pt": "portuguese"}
 _CACHED_WORDS = 200_000
-_CHUNK_CHARS = 16_000_000  # texts analyzed at once; they take several times that in memory
+CHUNK_CHARS = 16_000_000  # texts analyzed at once; they take several times that in memory
 
 _WORD = re.compile(r"[^\W_]+")
 # Characters outside Latin-1 that may be part of a word: not the dashes, quotes and symbols.
@@ -86,7 +86,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     start, chars = 0, 0
     for number, text in enumerate(texts):
         chars += len(text)
-        if chars >= _CHUNK_CHARS:
+        if chars >= CHUNK_CHARS:
             yield texts[start : number + 1]
             start, chars = number + 1, 0
     if start < len(texts):

@@ -53,6 +53,21 @@ class ServerConnection(asyncio.Protocol):
         if self._sending:
             self._sending.cancel()
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes received and not yet processed."""
+        return len(self._buffer)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that the visitor has not read."""
+        return self._transport.get_write_buffer_size()
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if answers wait for the visitor to read."""
+        return not self._can_write.is_set()
+
     def drop(self) -> None:
         self._transport.abort()
 

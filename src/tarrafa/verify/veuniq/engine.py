@@ -69,7 +69,7 @@ class Veuniq:
             self._lock = FolderLock(folder)
             try:
                 self._files = BlockFiles(folder)
-                self._state = self._open(seed)
+                self.state = self._open(seed)  # as of the last commit; each cycle replaces it whole
                 self._sweep()
             except BaseException:
                 self._lock.release()
@@ -113,11 +113,11 @@ class Veuniq:
                 sync_folder(self._folder / block_folder(block))
         self._step("folders synced")
         write_manifest(self._folder, manifest, self._step)
-        self._state = state
+        self.state = state
 
     def _sweep(self) -> None:
         """Remove files that the manifest does not name: left by a kill, or obsolete."""
-        state = self._state
+        state = self.state
         named = {stored.name for block in state.blocks for stored in block.files()}
         named |= {name for spill in state.spills for name in (spill.stored.name, spill.stored_index.name)}
         for path in self._paths():
@@ -130,13 +130,13 @@ class Veuniq:
         return [path for pattern in ("blocks/*/*", "spill/*") for path in self._folder.glob(pattern)]
 
     def cycle(self, batch: Batch) -> Cycle:
-        if batch.number <= self._state.batch:
+        if batch.number <= self.state.batch:
             return Cycle(block=-1)
         with map_disk_errors(self._folder):
             return self._cycle(batch)
 
     def _cycle(self, batch: Batch) -> Cycle:
-        state, number = self._state, self._state.cycle + 1
+        state, number = self.state, self.state.cycle + 1
         given = offered(batch, state.seed)
         blocks = np.searchsorted(state.firsts(), given.hosts, side="right") - 1
         waiting = np.bincount(blocks, minlength=len(state.blocks)) + [block.waiting for block in state.blocks]
@@ -166,8 +166,8 @@ class Veuniq:
         """Remove the files that the cycle made obsolete. Texts and visits may still belong to another block."""
         old = {stored.name for stored in before.files()} - {stored.name for block in after for stored in block.files()}
         if any(not name.startswith(f"{block_folder(before)}/") or "parquet" in name for name in old):
-            old -= {stored.name for block in self._state.blocks for stored in block.files()}
-        kept = {spill.cycle for spill in self._state.spills}
+            old -= {stored.name for block in self.state.blocks for stored in block.files()}
+        kept = {spill.cycle for spill in self.state.spills}
         gone = [
             name for spill in spills if spill.cycle not in kept for name in (spill.stored.name, spill.stored_index.name)
         ]
@@ -182,14 +182,14 @@ class Veuniq:
         return self._reader().urls_of(host)
 
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
-        found = next(each for each in self._state.blocks if each.number == block)
+        found = next(each for each in self.state.blocks if each.number == block)
         return self._reader().scheduled(found, found.rows if per_host is None else per_host)
 
     def blocks(self) -> list[int]:
-        return [block.number for block in self._state.blocks]
+        return [block.number for block in self.state.blocks]
 
     def blocks_verified(self) -> list[int]:
-        return [block.number for block in self._state.blocks if block.since == self._state.cycle]
+        return [block.number for block in self.state.blocks if block.since == self.state.cycle]
 
     def urls(self) -> Iterator[Known]:
         """Yield everything that is known, block by block."""
@@ -197,18 +197,18 @@ class Veuniq:
 
     def problems(self) -> Iterator[str]:
         """Check every invariant on disk, and yield one line for each problem."""
-        return problems(self._files, self._state.blocks, self._state.spills, self._state.seed)
+        return problems(self._files, self.state.blocks, self.state.spills, self.state.seed)
 
     @property
     def last_batch(self) -> int:
-        return self._state.batch
+        return self.state.batch
 
     def _reader(self) -> RepositoryReader:
-        return RepositoryReader(self._files, self._state.blocks, self._state.seed)
+        return RepositoryReader(self._files, self.state.blocks, self.state.seed)
 
     def counts(self) -> RepositoryCounts:
-        spills = [stored for spill in self._state.spills for stored in (spill.stored, spill.stored_index)]
-        return _counts(self._state.blocks, spills)
+        spills = [stored for spill in self.state.spills for stored in (spill.stored, spill.stored_index)]
+        return _counts(self.state.blocks, spills)
 
     def close(self) -> None:
         self._lock.release()
