@@ -129,7 +129,7 @@ def test_whole_number_is_good_for_a_number() -> None:
         ("fetch = 3", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
         ("[[fetch]]", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
         ('[crawl]\ntimeout = "1s"', 2, '[crawl] unknown key "timeout"; did you mean [fetch] timeout?'),
-        ("[log]\nqqqq = 1", 2, '[log] unknown key "qqqq"; known keys: level, format'),
+        ("[log]\nqqqq = 1", 2, '[log] unknown key "qqqq"; known keys: level, format, file'),
         ("[fetch]\ntimeout = \n", 2, "is not valid TOML: Invalid value"),
     ],
 )

@@ -41,7 +41,7 @@ def test_lines_are_found_past_everything_that_only_looks_like_a_key() -> None:
     assert lines[("fetch", "x", "y")] == 15
     assert lines[("web", "inner")] == 16
     assert lines[("web", "inner", "hosts")] == 17
-    assert lines[("table", "k")] == 19
+    assert lines[("table", "0", "k")] == 19
     assert ("web", "timeout") not in lines
     assert ("log",) not in lines
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from tarrafa.cli.app import app
-from tarrafa.configuration import KEYS, SECTIONS, load
+from tarrafa.configuration import HOST_KEYS, KEYS, SECTIONS, load
 from tarrafa.records import FailureKind
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +93,14 @@ def test_every_configuration_key_is_documented_as_it_is(path: str) -> None:
 def test_no_configuration_key_is_documented_that_does_not_exist() -> None:
     text = reference("configuration.md")
     assert re.findall(r"\n## \[(\w+)\]\n", text) == list(SECTIONS)
-    assert len(re.findall(r"\n\| `", text)) == len(KEYS)
+    rows = [re.findall(r"\n\| `(\w+)` \|", section(text, f"[{name}]")) for name in SECTIONS]
+    assert sum(map(len, rows)) == len(KEYS)
+
+
+def test_every_key_of_a_host_table_is_documented_as_it_is_and_no_other() -> None:
+    text = section(reference("configuration.md"), "[[host]]")
+    rows = [f"| `{key.name}` | {key.type.describe()} | {key.help} |" for key in HOST_KEYS.values()]
+    assert [line for line in text.splitlines() if line.startswith("| `")] == rows
 
 
 TOML = [(named(page), text) for page in PAGES for text in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)]

@@ -8,12 +8,16 @@ variables are not read.
     value_types   how a value is read, checked and written
     toml_file     file and flags to `Configuration` and back, or every problem with its place
     toml_lines    the line of each key
+    tables        the arrays of tables: scope rules, and settings of some hosts
+    toml_tables   the tables of a file, or every problem with its place
+    host_patterns which hosts a table or a rule is for
     contact       whether public hosts may be visited
 
 Not here: what a value does. That belongs to the room that gets it.
 """
 
 from tarrafa.configuration.contact import contact, is_public_name, require_contact
+from tarrafa.configuration.host_patterns import HOST_WORDS, HostPattern, host_pattern, matches_glob
 from tarrafa.configuration.sections import (
     KEYS,
     SECTIONS,
@@ -27,23 +31,34 @@ from tarrafa.configuration.sections import (
     PolitenessSection,
     WebSection,
 )
+from tarrafa.configuration.tables import HOST_KEYS, NO_SETTINGS, HostKey, HostSettings, HostTables, ScopeRule
 from tarrafa.configuration.toml_file import load, to_toml
 
 __all__ = [
+    "HOST_KEYS",
+    "HOST_WORDS",
     "KEYS",
+    "NO_SETTINGS",
     "SECTIONS",
     "Configuration",
     "CrawlSection",
     "ExtractSection",
     "FetchSection",
+    "HostKey",
+    "HostPattern",
+    "HostSettings",
+    "HostTables",
     "KeepSection",
     "Key",
     "LogSection",
     "PolitenessSection",
+    "ScopeRule",
     "WebSection",
     "contact",
+    "host_pattern",
     "is_public_name",
     "load",
+    "matches_glob",
     "require_contact",
     "to_toml",
 ]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tarrafa import __version__
+from tarrafa.configuration.tables import HostSettings, ScopeRule
 from tarrafa.configuration.value_types import (
     BooleanType,
     ChoiceType,
@@ -208,6 +209,8 @@ class Configuration:
     keep: KeepSection = field(default_factory=KeepSection)
     web: WebSection = field(default_factory=WebSection)
     log: LogSection = field(default_factory=LogSection)
+    scope_rules: tuple[ScopeRule, ...] = ()  # [[scope]]; the first that matches decides
+    hosts: tuple[HostSettings, ...] = ()  # [[host]]; the first that sets a key decides it
     # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`. A key that is missing has its default.
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 

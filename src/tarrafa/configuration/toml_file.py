@@ -6,7 +6,8 @@ places and a correction.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +15,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Key
+from tarrafa.configuration.tables import HOST_KEYS, RULE_TYPE, HostSettings, ScopeRule
 from tarrafa.configuration.toml_lines import locate_keys
+from tarrafa.configuration.toml_tables import ARRAYS, read_hosts, read_rules
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.texts import printable, quoted
 
@@ -35,21 +38,32 @@ class _Problem(NamedTuple):
     text: str
 
 
-def load(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
+class _Tables(NamedTuple):
+    rules: tuple[ScopeRule, ...]
+    hosts: tuple[HostSettings, ...]
+
+
+def load(
+    file: Path | None = None, flags: Mapping[str, object] | None = None, rules: Sequence[ScopeRule] = ()
+) -> Configuration:
     """Return the effective configuration. Without a file, `tarrafa.toml` of the current folder is read if it exists.
 
-    `flags` maps key paths to what the user typed, `{"fetch.timeout": "5s"}`; `None` means not given.
+    `flags` maps key paths to what the user typed, `{"fetch.timeout": "5s"}`; `None` means not given. `rules` are the
+    scope rules of flags; they come before those of the file.
     """
     problems: list[_Problem] = []
     values: dict[str, _SetValue] = {}
+    tables = _Tables((), ())
     path = file or _default_file()
     if path is not None:
-        values |= _from_file(path, problems)
+        values, tables = _from_file(path, problems)
     values |= _from_flags(flags or {}, problems)
     if problems:
         problems.sort(key=lambda problem: problem.line)
         raise ConfigurationError("\n".join(f"{problem.place}: {problem.text}" for problem in problems))
-    return _build(values)
+    # The file in a crawl's folder has the rules of earlier flags, which may be given again.
+    kept = [rule for rule in tables.rules if rule not in rules]
+    return replace(_build(values), scope_rules=(*dict.fromkeys(rules), *kept), hosts=tables.hosts)
 
 
 def _default_file() -> Path | None:
@@ -78,7 +92,7 @@ def _from_flags(flags: Mapping[str, object], problems: list[_Problem]) -> dict[s
     return values
 
 
-def _from_file(path: Path, problems: list[_Problem]) -> dict[str, _SetValue]:
+def _from_file(path: Path, problems: list[_Problem]) -> tuple[dict[str, _SetValue], _Tables]:
     name = printable(str(path))
     text = _read(path, name)
     document = _parse(text, name)
@@ -91,7 +105,10 @@ def _from_file(path: Path, problems: list[_Problem]) -> dict[str, _SetValue]:
             values[key.path] = _SetValue(value, f"file {name}:{line}")
         except InputError as error:
             problems.append(_Problem(f"{name}:{line}", line, str(error)))
-    return values
+    rules, bad_rules = read_rules(document.get("scope", []), lines, name)
+    hosts, bad_hosts = read_hosts(document.get("host", []), lines, name)
+    problems += [_Problem(f"{name}:{each.line}", each.line, each.text) for each in (*bad_rules, *bad_hosts)]
+    return values, _Tables(rules, hosts)
 
 
 def _read(path: Path, name: str) -> str:
@@ -124,6 +141,8 @@ def _parse(text: str, name: str) -> dict[str, Any]:
 def _flat(document: Mapping[str, Any]) -> Iterable[tuple[tuple[str, ...], Any]]:
     """Yield the path and value of each key; what is not a section has a path of one name."""
     for section, content in document.items():
+        if section in ARRAYS:
+            continue
         if section in SECTIONS and isinstance(content, dict):
             yield from (((section, name), raw) for name, raw in content.items())
         else:
@@ -164,9 +183,22 @@ def _nearest_key(section: str, name: str) -> str:
     return f"; known keys: {', '.join(own)}" if own else f"; sections are {', '.join(f'[{each}]' for each in SECTIONS)}"
 
 
-def to_toml(configuration: Configuration) -> str:
-    """Return a complete configuration file that loads back to the same values."""
-    return "\n".join(_lines(configuration)) + "\n"
+def to_toml(configuration: Configuration, *, has_secrets: bool = True) -> str:
+    """Return a complete configuration file that loads back to the same values, logins only if it `has_secrets`."""
+    return "\n".join([*_lines(configuration), *_table_lines(configuration, has_secrets)]) + "\n"
+
+
+def _table_lines(configuration: Configuration, has_secrets: bool) -> Iterator[str]:
+    for rule in configuration.scope_rules:
+        yield from ("", "[[scope]]", f"{rule.verdict} = {RULE_TYPE.write(rule.text)}")
+    for table in configuration.hosts:
+        yield from ("", "[[host]]")
+        for key in HOST_KEYS.values():
+            value = table.value(key)
+            if value is not None and key.is_secret and not has_secrets:
+                yield f"# {key.name} is set, and not shown"
+            elif value is not None:
+                yield f"{key.name} = {key.type.write(value)}"
 
 
 def _lines(configuration: Configuration) -> Iterator[str]:

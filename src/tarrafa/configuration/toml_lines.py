@@ -5,6 +5,7 @@ The text is known to be valid TOML, so a scanner of tokens is enough.
 
 import re
 import tomllib
+from collections import Counter
 from dataclasses import dataclass, field
 
 Path = tuple[str, ...]
@@ -21,7 +22,10 @@ _TOKEN = re.compile(
 
 
 def locate_keys(text: str) -> dict[Path, int]:
-    """Return the line, from 1, on which each key and each section is first named."""
+    """Return the line, from 1, on which each key and each section is first named.
+
+    A table of an array is numbered: its key `exclude` in the second `[[scope]]` is `("scope", "1", "exclude")`.
+    """
     scanner, line, counted = _TomlScanner(), 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", counted, match.start())
@@ -39,6 +43,9 @@ class _TomlScanner:
     table: Path = ()  # the current section
     key: Path = ()  # the parts of the current key so far
     in_value: bool = False
+    header_depth: int = 0  # brackets open in a section header: 2 in [[a]]
+    tables_count: Counter[Path] = field(default_factory=Counter)  # of each array so far
+    line: int = 1  # of the last name
     # Open arrays and inline tables, innermost last: the bracket, and the key that an inline table belongs to.
     open: list[tuple[str, Path]] = field(default_factory=list)
 
@@ -46,6 +53,7 @@ class _TomlScanner:
         if self.in_value:
             return
         self.key += (_unquoted(token),)
+        self.line = line
         self.lines.setdefault(self._path(), line)
 
     def mark(self, mark: str) -> None:
@@ -65,6 +73,7 @@ class _TomlScanner:
     def _enter(self, mark: str) -> None:
         if not self.in_value:
             self.table = self.key = ()  # a section header, [a] or [[a]]: its name is absolute
+            self.header_depth += 1
             return
         self.open.append((mark, self._path()))
         self.key = ()
@@ -76,6 +85,15 @@ class _TomlScanner:
             self.key, self.in_value = (), True
         elif self.key:
             self.table, self.key = self.key, ()
+            if self.header_depth > 1:
+                self._number_table()
+            self.header_depth = 0
+
+    def _number_table(self) -> None:
+        number = self.tables_count[self.table]
+        self.tables_count[self.table] += 1
+        self.table = (*self.table, str(number))
+        self.lines.setdefault(self.table, self.line)
 
     def _next(self, mark: str) -> None:
         """Start another key after a comma or at the end of a line, except within an array."""

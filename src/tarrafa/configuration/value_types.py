@@ -5,8 +5,11 @@ A default is given as a user would write it and passes the same checks. Errors a
 """
 
 import math
+import re
 from typing import Any, NamedTuple, Protocol
 
+from tarrafa.addresses import parse_address
+from tarrafa.configuration.host_patterns import host_pattern
 from tarrafa.errors import InputError
 from tarrafa.texts import cut, printable, quoted
 from tarrafa.units import format_duration, format_size, parse_duration, parse_size
@@ -120,10 +123,111 @@ class TextType(NamedTuple):
         return raw
 
     def write(self, value: str) -> str:
-        return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
+        return _written(value)
 
     def describe(self) -> str:
         return f"text of up to {self.most} ASCII characters"
+
+
+class PatternType(NamedTuple):
+    """A pattern of hosts."""
+
+    most: int
+
+    def read(self, raw: object) -> str:
+        text = TextType(self.most).read(raw)
+        host_pattern(text)
+        return text
+
+    def write(self, value: str) -> str:
+        return _written(value)
+
+    def describe(self) -> str:
+        return f"pattern of hosts, of up to {self.most} characters"
+
+
+class AddressType:
+    def read(self, raw: object) -> str:
+        address = parse_address(raw) if isinstance(raw, str) else None
+        if address is None:
+            raise InputError(f'{_shown(raw)} is not an address; write for example "192.0.2.1" or "2001:db8::1"')
+        return str(address)
+
+    def write(self, value: str) -> str:
+        return f'"{value}"'
+
+    def describe(self) -> str:
+        return "IPv4 or IPv6 address"
+
+
+class CookiesType(NamedTuple):
+    most: int
+
+    def read(self, raw: object) -> str:
+        text = _secret(raw, self.most)
+        if not _COOKIES.fullmatch(text):
+            raise InputError('the value is not a list of cookies; write for example "name=value; other=value"')
+        return text
+
+    def write(self, value: str) -> str:
+        return _written(value)
+
+    def describe(self) -> str:
+        return f'cookies as "name=value; other=value", of up to {self.most} characters'
+
+
+class LoginType(NamedTuple):
+    most: int
+
+    def read(self, raw: object) -> str:
+        text = _secret(raw, self.most)
+        if not text.partition(":")[0] or ":" not in text:
+            raise InputError('the value is not a login; write for example "user:password"')
+        return text
+
+    def write(self, value: str) -> str:
+        return _written(value)
+
+    def describe(self) -> str:
+        return f'login as "user:password", of up to {self.most} characters'
+
+
+class TokenType(NamedTuple):
+    most: int
+
+    def read(self, raw: object) -> str:
+        text = _secret(raw, self.most)
+        if " " in text:
+            raise InputError("the value is not a token, because it has a space; write the part after the word Bearer")
+        return text
+
+    def write(self, value: str) -> str:
+        return _written(value)
+
+    def describe(self) -> str:
+        return f"token of up to {self.most} characters"
+
+
+class HeadersType:
+    """Headers of a request, as an inline table."""
+
+    def read(self, raw: object) -> tuple[tuple[str, str], ...]:
+        if not isinstance(raw, dict) or not raw:
+            raise InputError(f'{_shown(raw)} is not a table of headers; write for example {{ "X-Name" = "value" }}')
+        if len(raw) > _HEADERS_LIMIT:
+            raise InputError(f"there are more than {_HEADERS_LIMIT} headers")
+        for name in raw:
+            if not _HEADER_NAME.fullmatch(name):
+                raise InputError(f"{quoted(name)} is not the name of a header")
+            if name.lower() in _OWN_HEADERS:
+                raise InputError(f"{quoted(name)} cannot be set here; {_OWN_HEADERS[name.lower()]}")
+        return tuple((name, _secret(value, _HEADER_CHARS)) for name, value in raw.items())
+
+    def write(self, value: tuple[tuple[str, str], ...]) -> str:
+        return "{ " + ", ".join(f"{_written(name)} = {_written(text)}" for name, text in value) + " }"
+
+    def describe(self) -> str:
+        return f"table of up to {_HEADERS_LIMIT} headers"
 
 
 class ChoiceType(NamedTuple):
@@ -139,6 +243,36 @@ class ChoiceType(NamedTuple):
 
     def describe(self) -> str:
         return ", ".join(f'"{option}"' for option in self.options)
+
+
+_COOKIES = re.compile(r"[^\s=;,]+=[^\s;,]*(?:; ?[^\s=;,]+=[^\s;,]*)*")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_HEADERS_LIMIT, _HEADER_CHARS = 20, 4_000
+_OWN_HEADERS = {
+    "accept-encoding": "it follows from the codings that can be undone",
+    "authorization": "use basic_login or bearer_token",
+    "connection": "connections are kept by the crawler",
+    "content-length": "requests have no body",
+    "cookie": "use cookies",
+    "host": "it follows from the URL",
+    "transfer-encoding": "requests have no body",
+    "user-agent": "use user_agent_suffix, or crawl.user_agent",
+}
+
+
+def _secret(raw: object, most: int) -> str:
+    """Read a text without showing it in a message."""
+    if not isinstance(raw, str):
+        raise InputError('the value is not a text; write for example "text", with quotes')
+    if not raw.strip() or not raw.isascii() or not raw.isprintable():
+        raise InputError("the value must be visible ASCII characters, at least one")
+    if len(raw) > most:
+        raise InputError(f"the value is longer than {most} characters")
+    return raw
+
+
+def _written(value: str) -> str:
+    return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 def _with_unit(raw: object, what: str, unit: str) -> str:
