@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -254,3 +256,28 @@ def test_rates_are_those_of_the_last_moments() -> None:
 def test_memory_and_time_are_those_of_this_process() -> None:
     assert 10_000_000 < memory_bytes() < 100_000_000_000
     assert cpu_seconds() > 0
+
+
+# Progress.
+
+_BUSY = """
+import subprocess, sys, time
+while time.process_time() < 0.3: pass
+if sys.argv[1:]:
+    child = subprocess.Popen([sys.executable, *sys.orig_argv[1:-1]], stdout=subprocess.PIPE)
+    child.stdout.readline()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_cpu_time_is_that_of_the_whole_tree_of_processes_also_of_live_ones() -> None:
+    """The process that extracts large pages is a grandchild, and lives as long as the crawl."""
+    before = cpu_seconds()
+    command = [sys.executable, "-c", _BUSY, "and a child"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        spent_seconds = cpu_seconds() - before
+        child.communicate()
+    assert spent_seconds >= 0.5

@@ -1,6 +1,7 @@
 """Large pages are read in another process, and whatever one does, the others are read."""
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from multiprocessing.synchronize import SemLock
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,16 @@ def test_process_that_was_killed_between_two_pages_is_replaced() -> None:
     first, second = asyncio.run(read_both())
     pool.close()
     assert first == second == extract(large, large.body)
+
+
+def test_pool_that_is_closed_holds_no_semaphores_that_would_be_reported_as_leaked() -> None:
+    async def run() -> None:
+        pool = ExtractPool(ExtractOptions())
+        await read(pool, [page("<p>x")])
+        pool.close()
+
+    asyncio.run(run())
+    assert [each for each in gc.get_objects() if isinstance(each, SemLock)] == []
 
 
 def test_process_that_dies_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,6 +240,18 @@ def test_robots_txt_that_is_redirected_on_its_own_host_is_followed_there(status:
     assert ended_urls(brain.step()) == [EndUrl(f"{A}/", None)]
 
 
+def test_host_whose_robots_txt_is_at_a_failing_host_is_the_only_one_that_counts_as_suspended() -> None:
+    """A host on http sends everyone to https, where nothing answers."""
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(tries_limit=1, failures_limit=1)))
+    redirected(brain, A, to=f"{B}/robots.txt")
+    brain.fail(brain.next_fetch())
+    while brain.workbench.counts(brain.now).waiting:
+        brain.pass_time()
+        assert brain.run() == []
+    assert brain.workbench.counts(brain.now).suspended + brain.frontier.suspended_count == 2
+    assert brain.frontier.count_suspended() == 1
+
+
 def test_two_hosts_that_redirect_to_each_other_end_with_everything_allowed() -> None:
     brain = BrainDriver()
     brain.schedule(f"{A}/")

@@ -243,6 +243,13 @@ class Frontier:
     def suspended_count(self) -> int:
         return len(self._suspended_names)
 
+    def count_suspended(self) -> int:
+        """Return how many hosts of the crawl are suspended, here or on the workbench, each once."""
+        find = self._hosts.find
+        # A host that was only asked for the robots.txt of another is not one of the crawl.
+        on_workbench = {name for name in self._workbench.suspended_names() if find(name) is not None}
+        return len(on_workbench | self._suspended_names)
+
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
         name, urls, depths, kinds, _ = scheduled

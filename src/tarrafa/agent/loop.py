@@ -310,7 +310,7 @@ class Agent:
             ready=workbench.ready,
             waiting=workbench.waiting,
             next_seconds=None if next_at is None else max(0.0, next_at - now),
-            suspended=workbench.suspended + self._frontier.suspended_count,
+            suspended=self._frontier.count_suspended(),
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
             disk_bytes=self._checkpoints.disk_bytes,

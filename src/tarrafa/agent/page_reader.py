@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tarrafa.extract import LARGE_BYTES, Cut, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
 from tarrafa.fetch import Decoded, decode
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 60.0
 _TRIES = 2
+_CLOSE_SECONDS = 2.0  # at most, for a thread that has nothing more to do
 
 
 class DecodedPage(NamedTuple):
@@ -116,13 +117,18 @@ class ExtractPool:
         return TimedExtract(unread, 0.0)
 
     def close(self) -> None:
-        if self._process is not None:
-            # A parser that hangs can only be killed.
-            for process in list((self._process._processes or {}).values()):
-                with contextlib.suppress(OSError):
-                    process.kill()
-            self._process.shutdown(wait=False, cancel_futures=True)
-            self._process = None
+        executor, self._process = self._process, None
+        if executor is None:
+            return
+        # A parser that hangs can only be killed.
+        for process in list((executor._processes or {}).values()):
+            with contextlib.suppress(OSError):
+                process.kill()
+        manager: Any = executor._executor_manager_thread
+        executor.shutdown(wait=False, cancel_futures=True)
+        if manager is not None:
+            # It holds semaphores of the system, which would be reported as leaked if this process ended before it.
+            manager.join(_CLOSE_SECONDS)
 
 
 class PageReader:

@@ -1,5 +1,6 @@
 """The progress of a crawl: shown while it runs, written to its folder, and reported at its end."""
 
+import contextlib
 import os
 import resource
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _RATE_SECONDS = 10.0  # window of the rates
 
 
@@ -97,6 +99,25 @@ def memory_bytes() -> int:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process and of its ended children."""
-    own, children = os.times()[:2], os.times()[2:4]
-    return sum(own) + sum(children)
+    """Return the CPU time of this process and of all that it started, ended or not."""
+    return sum(os.times()[:4]) + sum(map(_cpu_seconds_of, _children("self")))
+
+
+def _cpu_seconds_of(process: str) -> float:
+    """Return the CPU time of a process and its descendants; of one that has ended meanwhile, nothing."""
+    try:
+        # The fields after the name, which may hold spaces and parentheses.
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND + sum(map(_cpu_seconds_of, _children(process)))
+
+
+def _children(process: str) -> list[str]:
+    """Return the live children of a process; none on systems without /proc."""
+    found: list[str] = []
+    # A thread that ends meanwhile leaves its children to another.
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            found += (thread / "children").read_text().split()
+    return found

@@ -315,6 +315,9 @@ class Workbench:
         if host.state is HostState.IDLE or (host.state is HostState.SUSPENDED and host.ready_at <= now):
             self.remove(name, now)
 
+    def suspended_names(self) -> list[str]:
+        return [host.name for host in self._hosts.by_name.values() if host.state is HostState.SUSPENDED]
+
     def is_suspended(self, name: str) -> bool:
         """Return True if the host is here, suspended."""
         host = self._hosts.by_name.get(name)
