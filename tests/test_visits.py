@@ -245,9 +245,9 @@ def test_host_whose_robots_txt_is_at_a_failing_host_is_the_only_one_that_counts_
     brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(tries_limit=1, failures_limit=1)))
     redirected(brain, A, to=f"{B}/robots.txt")
     brain.fail(brain.next_fetch())
-    while brain.workbench.counts(brain.now).waiting:
-        brain.pass_time()
-        assert brain.run() == []
+    assert brain.run() == []
+    brain.pass_time()  # until A may be visited, whose robots.txt counts as unreachable
+    assert brain.run() == []
     assert brain.workbench.counts(brain.now).suspended + brain.frontier.suspended_count == 2
     assert brain.frontier.count_suspended() == 1
 
