@@ -71,7 +71,7 @@ async def opened_http2(tls: ssl.SSLContext, body: bytes) -> AsyncIterator[Http2D
     door.port = server.sockets[0].getsockname()[1]
     try:
         yield door
-        # Whoever was here has left before.
+        # The client has left before.
         await until(lambda: not door.open_count)
     finally:
         server.close()

@@ -228,7 +228,7 @@ def test_in_a_terminal_a_table_changes_while_it_runs(web: ServedWeb, tmp_path: P
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
         os.close(theirs)
         shown = b""
-        # A terminal that everybody has left is an error to whoever reads it.
+        # A terminal whose other end is closed is an error to its reader.
         with contextlib.suppress(OSError):
             while data := os.read(ours, 65_536):
                 shown += data

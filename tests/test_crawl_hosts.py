@@ -208,7 +208,7 @@ def test_private_host_is_refused_with_a_hint_and_visited_when_that_is_allowed(tm
 
 
 def test_crawl_with_a_public_seed_does_not_go_on_without_a_contact(tmp_path: Path) -> None:
-    """Somebody takes the contact out of the configuration in the middle of a crawl."""
+    """The contact is removed from the configuration in the middle of a crawl."""
     CrawlFolder(tmp_path / "crawl").lock().release()
     CrawlFolder(tmp_path / "crawl").add_seeds(("https://example.org/",))
     HostDatabase(CrawlFolder(tmp_path / "crawl").hosts).close()

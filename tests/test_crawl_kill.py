@@ -1,4 +1,4 @@
-"""Kill a crawl at any moment, again and again: it ends with exactly what a crawl ends with that nobody disturbed."""
+"""Kill a crawl at any moment, again and again: it ends with exactly what an undisturbed crawl ends with."""
 
 import json
 import random

@@ -249,7 +249,7 @@ def test_header_of_hostile_length_gives_a_record() -> None:
             "few tags",
             "closed tags",
             "tags of which many are closed",
-            "tags that nobody closes",
+            "tags that are never closed",
             "very many attributes",
             "very many attributes with values",
             "attributes",

@@ -23,7 +23,7 @@ def typed(kind: str, rest: bytes = b"body") -> bytes:
 
 
 def test_body_of_an_unwanted_type_is_left_with_the_host(serve: Serve) -> None:
-    """The host never sends it, so whoever waited for it would fail."""
+    """The host never sends it, so a caller that waited for it would fail."""
 
     def only_the_header(visit: Visit) -> None:
         visit.send(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 900000000\r\n\r\n")

@@ -81,7 +81,7 @@ def test_filters_reach_the_search_and_stay_in_links(page: Served) -> None:
     )
     assert asked.fresh
     assert asked.expand
-    # Whoever asks for one site wants all of it.
+    # A query for one site wants all of it.
     assert asked.per_site == 0
     following = next(each for each in Read(answer.text).all("a") if each.get("rel") == "next")
     assert following["href"] == (

@@ -225,7 +225,7 @@ def test_language_is_switched_by_a_link(tab: Tab) -> None:
     assert page.input_value("#q") == "rede"
 
 
-# For everybody.
+# For every reader.
 
 UNNAMED = """
 [...document.querySelectorAll('input:not([type=hidden]), select, button, iframe, a')].filter((each) =>

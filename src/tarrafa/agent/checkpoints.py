@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 # A checkpoint is due when so much is unsaved; a cycle is due when so many URLs are saved and not verified.
 PAGES_DUE, URLS_DUE, BYTES_DUE = 1_000, 100_000, 32_000_000
-VERIFY_DUE = 400_000
+VERIFY_DUE = 200_000
 # While a checkpoint runs, visits pause when so much is unsaved. This bounds the memory of a crawl on a slow disk.
 PAGES_LIMIT, URLS_LIMIT, BYTES_LIMIT = 2 * PAGES_DUE, 2 * URLS_DUE, 2 * BYTES_DUE
 # When visits run short, checkpoints take a tenth of the time at most, and have at least this interval.
