@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,16 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, crawled, documents, served
-from tarrafa.agent import Checkpoint, CrawlFolder, CrawlStep, HostChanges, HostDatabase, HostRecord, Totals
+from tarrafa.agent import (
+    Checkpoint,
+    CrawlFolder,
+    CrawlStep,
+    HostChanges,
+    HostDatabase,
+    HostDatabaseReader,
+    HostRecord,
+    Totals,
+)
 from tarrafa.cli.app import run
 from tarrafa.keep import DocumentRow, DocumentWriter, Place
 from tarrafa.report import html_page, make_report, sections_of
@@ -262,6 +272,7 @@ def test_many_media_types_become_a_few_and_others(tmp_path: Path) -> None:
 def test_hosts_are_read_in_portions(tmp_path: Path) -> None:
     folder = made(tmp_path / "crawl", [], [HostRecord(f"http://h{n}.test", pages=n) for n in range(7)], {})
     found = HostFacts()
-    found.read(folder.hosts, batch_rows=2)
+    with closing(HostDatabaseReader(folder.hosts)) as database:
+        found.read(database, batch_rows=2)
     assert (found.count, found.visited) == (7, 6)
     assert [host.pages for host in found.top] == [6, 5, 4, 3, 2, 1]

@@ -1,14 +1,22 @@
-"""SQLite files in WAL mode, with a format number, and with errors as `WorkError` and `DamagedError`."""
+"""SQLite files in WAL mode, with a format number, and with errors as `WorkError` and `DamagedError`.
 
+`Database` writes, `DatabaseReader` only reads: also files of another user, on a read-only disk, and while another
+process writes.
+"""
+
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tarrafa.disk import describe_disk_error
 from tarrafa.errors import DamagedError, WorkError
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_READ_TRIES = 5
 
 
 class Database:
@@ -72,12 +80,105 @@ class Database:
 
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
-        try:
+        with _mapped_errors(self._path, self._remedy):
             yield
-        except sqlite3.Error as error:
-            # Errors of a closed connection have no code; the low byte of a code is its kind.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                raise DamagedError(f"{self._path} is not what was written ({error}); {self._remedy}") from error
-            raise WorkError(f"{self._path}: {error}; go on when there is room and permission") from error
-        except OSError as error:
-            raise WorkError(f"{self._path}: {error.strerror}; go on when there is room and permission") from error
+
+
+class DatabaseReader:
+    """One file, open for reading. Creates no file beside it, and takes no lock that a writer could meet.
+
+    A writer creates a log and a shared index of it beside the file. While both exist, they are used. Without a log the
+    file is complete and is read as immutable; a query is repeated if a writer has begun meanwhile. A log without its
+    index is all that a copy of a killed writer's files may have; then file and log are copied to a temporary folder.
+    """
+
+    def __init__(self, path: Path, number: int, remedy: str) -> None:
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._remedy = remedy
+        with self._map_errors():
+            self._stamp = self._current_stamp()
+            self._connection = self._connect()
+        try:
+            ((version,),) = self.rows("PRAGMA user_version")
+            if version != number:
+                raise DamagedError(f"{self._path} has format {version}, not {number}; {self._remedy}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        for _ in range(_READ_TRIES):
+            with self._map_errors():
+                self._reconnect_if_changed()
+                try:
+                    found = self._connection.execute(query, values).fetchall()
+                except sqlite3.DatabaseError:
+                    if not self._is_changed():
+                        raise
+                    continue
+                if not self._is_changed():
+                    return found
+        raise WorkError(f"{self._path} changes faster than it can be read; try again")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _reconnect_if_changed(self) -> None:
+        if self._is_changed():
+            self._connection.close()
+            self._stamp = self._current_stamp()
+            self._connection = self._connect()
+
+    def _is_changed(self) -> bool:
+        """Return True if the file is read as immutable, and is not any more."""
+        return self._stamp is not None and self._stamp != self._current_stamp()
+
+    def _current_stamp(self) -> tuple[int, ...] | None:
+        """Return what identifies an immutable state of the file; None if there is a log."""
+        if self._log.exists() and self._log.stat().st_size:
+            return None
+        stored = self._path.stat()
+        return stored.st_ino, stored.st_size, stored.st_mtime_ns
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = self._path.absolute().as_uri()
+        if self._stamp is not None:
+            return _open_uri(f"{uri}?mode=ro&immutable=1")
+        if self._path.with_name(f"{self._path.name}-shm").exists():
+            return _open_uri(f"{uri}?mode=ro&readonly_shm=1")
+        return self._connect_copy()
+
+    def _connect_copy(self) -> sqlite3.Connection:
+        with tempfile.TemporaryDirectory(prefix="tarrafa-") as folder:
+            copies = [Path(shutil.copyfile(path, Path(folder, path.name))) for path in (self._path, self._log)]
+            connection = sqlite3.connect(copies[0], check_same_thread=False)
+            # Opens the copies, which stay open after their names are removed.
+            connection.execute("PRAGMA user_version").fetchone()
+        return connection
+
+    @contextmanager
+    def _map_errors(self) -> Iterator[None]:
+        with _mapped_errors(self._path, self._remedy):
+            yield
+
+
+def _open_uri(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+
+
+@contextmanager
+def _mapped_errors(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        # Errors of a closed connection have no code; the low byte of a code is its kind.
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if kind in _DAMAGED:
+            raise DamagedError(f"{path} is not what was written ({error}); {remedy}") from error
+        if kind == sqlite3.SQLITE_IOERR:
+            # SQLite says so of a disk without room and of one that fails.
+            raise WorkError(f"{path}: {error}; go on when there is room, and check the disk if there is") from error
+        raise WorkError(f"{path}: {error}; go on when there is room and permission") from error
+    except OSError as error:
+        raise WorkError(describe_disk_error(error, path)) from error

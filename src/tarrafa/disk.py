@@ -1,8 +1,10 @@
 """Files replaced atomically, durable names, folders locked by one process, and disk errors with a clear message."""
 
 import contextlib
+import errno
 import fcntl
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,16 +14,37 @@ from tarrafa.errors import LockedError, WorkError
 # Ends the name of a file that is not complete yet. After a kill, such files are garbage.
 UNFINISHED = ".unfinished"
 LOCK_FILE = "held-by"
+# The process lacks something. What was written before is whole.
+_LACKING = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE)
+)
+# The disk, its driver or its connection fails. What was written before may be damaged.
+_FAILING = frozenset(
+    (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.EREMOTEIO, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.ETIMEDOUT)
+)
+_FAILING_REMEDY = "the disk fails, and files on it may be damaged; check the disk, then continue or restore a copy"
+_LOCK = struct.Struct("hhqqi4x")  # the system's `struct flock`
 
 
 @contextlib.contextmanager
 def map_disk_errors(path: Path) -> Iterator[None]:
-    """Turn an `OSError` into a `WorkError` that names the path and the reason."""
+    """Turn an `OSError` into a `WorkError` that names the file, or else `path`, and the reason."""
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise WorkError(f"{path}: {reason}; nothing was damaged, go on when there is room and permission") from error
+        raise WorkError(describe_disk_error(error, path)) from error
+
+
+def describe_disk_error(error: OSError, path: Path | None = None) -> str:
+    """Return what happened to which file, and what to do."""
+    name = path if error.filename is None else os.fsdecode(error.filename)
+    reason = error.strerror or str(error)
+    described = reason if name is None else f"{name}: {reason}"
+    if error.errno in _FAILING:
+        return f"{described}; {_FAILING_REMEDY}"
+    if error.errno in _LACKING:
+        return f"{described}; nothing was damaged, go on when there is room and permission"
+    return described
 
 
 def sync_folder(folder: Path) -> None:
@@ -31,6 +54,20 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents, with durable names."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
+
+
+def rename_file(source: Path, target: Path) -> None:
+    """Give a synced file a new name in the same folder, in place of a file of that name. The name is durable."""
+    source.replace(target)
+    sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -46,9 +83,10 @@ def atomic_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
             if sync:
                 file.flush()
                 os.fsync(file.fileno())
-        unfinished.replace(path)
         if sync:
-            sync_folder(path.parent)
+            rename_file(unfinished, path)
+        else:
+            unfinished.replace(path)
     except BaseException:
         # A disk that refuses to write may refuse to remove as well; report the first error.
         with contextlib.suppress(OSError):
@@ -69,29 +107,39 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return True if a process has locked the folder."""
+    """Return True if a process has locked the folder. Only asks, so it never hinders a process that locks it."""
     try:
         with (folder / LOCK_FILE).open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            kind = _LOCK.unpack(fcntl.fcntl(file, fcntl.F_OFD_GETLK, _lock_request()))[0]
     except FileNotFoundError:
         return False
-    except OSError:
-        return True
-    return False
+    return bool(kind != fcntl.F_UNLCK)
+
+
+def _lock_request() -> bytes:
+    """Return the request for an exclusive lock on a whole file."""
+    return _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 class FolderLock:
-    """Lock a folder for one process. A second process is refused and told which one has it; ends with the process."""
+    """Lock a folder for one process. A second process is refused and told which one has it; ends with the process.
+
+    The lock belongs to the open file, not to the process (an "open file description lock"): unlike `flock` it can be
+    asked for without being taken, and unlike `lockf` it survives that the process opens and closes the file again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / LOCK_FILE).open("a+")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _lock_request())
+        except (BlockingIOError, PermissionError):
             self._file.seek(0)
             holder = self._file.read().strip() or "another process"
             self._file.close()
             raise LockedError(f"{folder} is in use by {holder}; stop that first, or use another folder") from None
+        except OSError:
+            self._file.close()
+            raise
         self._file.truncate(0)
         self._file.write(f"process {os.getpid()}\n")
         self._file.flush()

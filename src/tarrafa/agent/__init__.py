@@ -30,7 +30,14 @@ from tarrafa.agent.brain import Brain, Policies, make_brain
 from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.frontier import CrawlLimits
-from tarrafa.agent.host_database import Checkpoint, FileHostJournal, HostDatabase, checkpoint_of, host_in
+from tarrafa.agent.host_database import (
+    Checkpoint,
+    FileHostJournal,
+    HostDatabase,
+    HostDatabaseReader,
+    checkpoint_of,
+    host_in,
+)
 from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable
 from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent, RunLimits
@@ -53,6 +60,7 @@ __all__ = [
     "FileHostJournal",
     "HostChanges",
     "HostDatabase",
+    "HostDatabaseReader",
     "HostRecord",
     "HostStatus",
     "HostTable",

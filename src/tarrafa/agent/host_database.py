@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from tarrafa.agent.host_table import RECORD_FIELDS, HostChanges, HostRecord, record_values
 from tarrafa.agent.unsaved import Totals
-from tarrafa.database import Database
+from tarrafa.database import Database, DatabaseReader
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError
 from tarrafa.keep import Place
@@ -49,12 +49,12 @@ _COMMIT = "UPDATE checkpoint SET number = ?, file = ?, offset = ?, totals = ?"
 _STATUSES = "SELECT status, reason, count(*) FROM hosts WHERE status != '' GROUP BY status, reason"
 
 
-class HostDatabase:
-    """Each thread opens its own; one of them writes."""
+class HostQueries:
+    """What can be asked of the file, open in either way."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, database: Database | DatabaseReader) -> None:
         self._path = path
-        self._database = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=True)
+        self._database = database
 
     def checkpoint(self) -> Checkpoint:
         ((number, file, offset, totals),) = self._database.rows("SELECT * FROM checkpoint")
@@ -71,13 +71,6 @@ class HostDatabase:
         except (ValueError, TypeError, zlib.error) as error:
             raise DamagedError(f"{self._path}: the robots.txt of {host} is damaged ({error}); {_REMEDY}") from error
 
-    def commit(self, checkpoint: Checkpoint, changes: HostChanges = _NO_CHANGES) -> None:
-        number, end, totals = checkpoint
-        with self._database.transaction():
-            self._database.write_many(_PUT_HOST, [record_values(record) for record in changes.records])
-            self._database.write_many(_PUT_ROBOTS, [_row(answer) for answer in changes.robots])
-            self._database.write(_COMMIT, (number, *end, json.dumps(totals)))
-
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason."""
         found: dict[str, dict[str, int]] = {}
@@ -87,6 +80,31 @@ class HostDatabase:
 
     def close(self) -> None:
         self._database.close()
+
+
+class HostDatabase(HostQueries):
+    """Open for writing. Each thread opens its own; one of them writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = Database(path, _TABLES, FORMAT, _REMEDY, is_durable=True)
+        super().__init__(path, self._writer)
+
+    def commit(self, checkpoint: Checkpoint, changes: HostChanges = _NO_CHANGES) -> None:
+        number, end, totals = checkpoint
+        with self._writer.transaction():
+            self._writer.write_many(_PUT_HOST, [record_values(record) for record in changes.records])
+            self._writer.write_many(_PUT_ROBOTS, [_row(answer) for answer in changes.robots])
+            self._writer.write(_COMMIT, (number, *end, json.dumps(totals)))
+
+
+class HostDatabaseReader(HostQueries):
+    """Open for reading only, also while the crawl runs, and in a folder that may not be written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, DatabaseReader(path, FORMAT, _REMEDY))
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._database.rows(query, values)
 
 
 def _row(answer: RobotsAnswer) -> tuple[Any, ...]:
@@ -118,13 +136,13 @@ def _unpacked(packed: bytes) -> bytes:
 
 def checkpoint_of(path: Path) -> Checkpoint:
     """Return the last checkpoint of a crawl, also while it runs."""
-    with closing(HostDatabase(path)) as database:
+    with closing(HostDatabaseReader(path)) as database:
         return database.checkpoint()
 
 
 def host_in(path: Path, name: str) -> HostRecord | None:
     """Return the record of a host as of the last checkpoint, also while the crawl runs."""
-    with closing(HostDatabase(path)) as database:
+    with closing(HostDatabaseReader(path)) as database:
         return database.host(name)
 
 

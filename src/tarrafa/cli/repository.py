@@ -12,7 +12,7 @@ from tarrafa.cli.fetch import parse_url
 from tarrafa.errors import InputError, WorkError
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
-from tarrafa.verify import Known, Veuniq
+from tarrafa.verify import Known, counts_of, is_repository, look_up, problems_of
 
 EXAMPLES = [
     ("tarrafa repository stats --dir crawl", "count URLs, hosts, blocks and bytes"),
@@ -24,19 +24,18 @@ Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of th
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 
 
-def _open(context: typer.Context, folder: Path) -> Veuniq:
+def _open(context: typer.Context, given: Path) -> Path:
+    """Return the folder of the repository, whether it or the crawl's folder was given."""
     configured(context, {})
-    given = folder
-    folder = folder if (folder / "manifest.json").is_file() else CrawlFolder(folder).repository
-    if not (folder / "manifest.json").is_file():
+    folder = given if is_repository(given) else CrawlFolder(given).repository
+    if not is_repository(folder):
         raise InputError(f"{quoted(str(given))} has no repository; give the folder of a crawl with --dir")
-    return Veuniq(folder)
+    return folder
 
 
 def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) -> None:
     """Count the URLs by state, the hosts, the blocks and the bytes on disk."""
-    with _open(context, directory) as repository:
-        counts = repository.counts()
+    counts = counts_of(_open(context, directory))
     found: dict[str, Any] = counts._asdict()
     found["remaining"] = counts.known - counts.collected - counts.scheduled
     found["bytes_per_url"] = round(counts.disk_bytes / counts.known, 1) if counts.known else None
@@ -70,8 +69,7 @@ def lookup(
 ) -> None:
     """Show what is known of one URL. Exit code 1 if it is unknown."""
     parsed = parse_url(url)
-    with _open(context, directory) as repository:
-        known = repository.lookup(parsed.url)
+    known = look_up(_open(context, directory), parsed.url)
     if as_json:
         show_json({"url": parsed.url, "known": known is not None, **(known._asdict() if known else {})})
     if known is None:
@@ -90,9 +88,8 @@ def _show(known: Known) -> None:
 
 def verify(context: typer.Context, directory: Folder, as_json: AsJson = False) -> None:
     """Check every file and every invariant on disk. Exit code 1 if anything is wrong."""
-    with _open(context, directory) as repository:
-        problems = list(repository.problems())
-        known = repository.counts().known
+    folder = _open(context, directory)
+    problems, known = problems_of(folder), counts_of(folder).known
     if as_json:
         show_json({"sound": not problems, "known": known, "problems": problems})
     if problems:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tarrafa.agent import Ending, HostDatabase, Progress, spent_seconds
+from tarrafa.agent import Ending, HostDatabaseReader, Progress, spent_seconds
 from tarrafa.cli.common import open_crawl, show_json, switch
 from tarrafa.cli.progress_view import line, summary, time_lines
 
@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Show the state of a crawl: its last progress report, and what is saved."""
     folder, _ = open_crawl(context, directory)
-    database = HostDatabase(folder.hosts)
+    database = HostDatabaseReader(folder.hosts)
     saved, host_statuses = database.checkpoint(), database.host_statuses()
     database.close()
     is_running = folder.is_locked()

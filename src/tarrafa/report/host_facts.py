@@ -2,13 +2,11 @@
 
 import heapq
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarrafa.agent.host_database import FORMAT
-from tarrafa.database import Database
+from tarrafa.agent import HostDatabaseReader
 from tarrafa.report.counters import Histogram
 
 _TOP = 20
@@ -37,9 +35,9 @@ class HostFacts:
         self.steps = {step: Histogram() for step in STEPS}  # mean of each host; 0 if not needed
         self._top: list[TopHost] = []
 
-    def read(self, path: Path, batch_rows: int = _BATCH_ROWS) -> None:
+    def read(self, database: HostDatabaseReader, batch_rows: int = _BATCH_ROWS) -> None:
         """Read all hosts, `batch_rows` at a time."""
-        for rows in _batches(path, batch_rows):
+        for rows in _batches(database, batch_rows):
             names, pages, visits, sizes, failures, *steps = zip(*rows, strict=True)
             self.count += len(rows)
             self.visited += sum(count > 0 for count in pages)
@@ -63,12 +61,8 @@ class HostFacts:
         }
 
 
-def _batches(path: Path, batch_rows: int) -> Iterator[list[tuple[Any, ...]]]:
-    database = Database(path, "", FORMAT, "restore it from a copy", is_durable=True)
-    try:
-        last = ""
-        while rows := database.rows(_QUERY, (last, batch_rows)):
-            yield rows
-            last = rows[-1][0]
-    finally:
-        database.close()
+def _batches(database: HostDatabaseReader, batch_rows: int) -> Iterator[list[tuple[Any, ...]]]:
+    last = ""
+    while rows := database.rows(_QUERY, (last, batch_rows)):
+        yield rows
+        last = rows[-1][0]

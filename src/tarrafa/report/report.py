@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.agent import CrawlFolder, HostDatabase, Totals, spent_seconds
+from tarrafa.agent import CrawlFolder, HostDatabaseReader, Totals, spent_seconds
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.layout import CrawlPaths, agents_of, part_of
 from tarrafa.rank import Ranks
@@ -138,12 +138,12 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
     host_statuses: dict[str, dict[str, int]] = {}
     agents = list(agents_of(folder.root))
     for agent in agents:
-        with closing(HostDatabase(agent.hosts)) as database:
+        with closing(HostDatabaseReader(agent.hosts)) as database:
             number, _, agent_totals = database.checkpoint()
             _add_statuses(host_statuses, database.host_statuses())
+            hosts.read(database)
         totals.update(agent_totals)
         documents.read(read_batches(agent.documents, DOCUMENTS, number, REPORT_COLUMNS))
-        hosts.read(agent.hosts)
     status = folder.read_status()
     return Report(
         is_running=folder.is_locked(),

@@ -15,6 +15,8 @@ Ranks are not stored: they change while documents do not. `words` splits every t
 splits at spaces.
 """
 
+import shutil
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -25,7 +27,7 @@ import pyarrow as pa
 import tantivy
 from tantivy import Filter, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
-from tarrafa.errors import DamagedError
+from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.expiry import expiry_facts, is_expired
 from tarrafa.search.words import WORD_MAX_CHARS, lower_words
 from tarrafa.urls import fingerprint, host_name
@@ -38,6 +40,9 @@ WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (
 )
 _SPACED = "spaced"
 _TANTIVY_META = "meta.json"  # tantivy replaces it with every commit
+_TANTIVY_LOCK = ".lock"  # ends the names of its lock files
+_READ_TRIES = 5
+_REMEDY = "rebuild it with tarrafa index --rebuild"
 
 # The columns of a row of documents that are read here.
 COLUMNS = (
@@ -70,14 +75,50 @@ def make_schema() -> Schema:
 
 
 def open_index(folder: Path) -> tantivy.Index:
-    """Open the index in a folder that exists; create it if there is none."""
+    """Open the index in a folder that exists, for writing; create it if there is none."""
     try:
         index = tantivy.Index(make_schema(), path=str(folder))
     except (ValueError, OSError) as error:
-        raise DamagedError(f"{folder} cannot be opened: {error}; rebuild it with tarrafa index --rebuild") from error
+        raise DamagedError(f"{folder} cannot be opened: {error}; {_REMEDY}") from error
+    _register_tokenizer(index)
+    return index
+
+
+def open_index_reader(folder: Path) -> tantivy.Index:
+    """Open the last commit of an index, and write nothing in its folder.
+
+    Tantivy creates a lock file where it opens an index. So it opens a temporary folder of links to the files. They are
+    mapped into memory then, and the temporary folder is removed.
+    """
+    for _ in range(_READ_TRIES):
+        stamp = index_stamp(folder)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tarrafa-index-") as links:
+                _link_files(folder, Path(links))
+                index = tantivy.Index.open(links)
+        except (ValueError, OSError) as error:
+            # The writer may have removed files in the meantime, with a new commit.
+            if index_stamp(folder) == stamp:
+                raise DamagedError(f"{folder} cannot be opened: {error}; {_REMEDY}") from error
+            continue
+        if index.schema != make_schema():
+            raise DamagedError(f"{folder} has other fields; {_REMEDY}")
+        _register_tokenizer(index)
+        return index
+    raise WorkError(f"{folder} changes faster than it can be read; try again")
+
+
+def _link_files(folder: Path, links: Path) -> None:
+    # Copied, and first: a later commit would name files that have no link yet.
+    shutil.copyfile(folder / _TANTIVY_META, links / _TANTIVY_META)
+    for path in folder.absolute().iterdir():
+        if path.name != _TANTIVY_META and path.suffix != _TANTIVY_LOCK:
+            (links / path.name).symlink_to(path)
+
+
+def _register_tokenizer(index: tantivy.Index) -> None:
     spaced = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(WORD_MAX_CHARS + 1))
     index.register_tokenizer(_SPACED, spaced.build())
-    return index
 
 
 def has_index(folder: Path) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import tantivy
 from tantivy import DocAddress, Occur, Query, Searcher
 
+from tarrafa.errors import WorkError
 from tarrafa.search.compiler import QueryCompiler
 from tarrafa.search.fields import (
     DATE,
@@ -21,7 +22,7 @@ from tarrafa.search.fields import (
     WORDS,
     StoredDocument,
     index_stamp,
-    open_index,
+    open_index_reader,
     unpack_stored,
 )
 from tarrafa.search.pruning import SLICES_COUNT, Pruner, QueryPlan, estimated_count
@@ -133,15 +134,17 @@ class IndexSnapshot:
 
 
 class IndexReader:
-    """An index on disk, and the latest snapshot of it."""
+    """An index on disk, and the latest snapshot of it. Writes nothing, so it reads the index of another user, too."""
 
     def __init__(self, folder: Path, words: WordAnalyzer, number: int) -> None:
         self._folder = folder
         self._stamp = index_stamp(folder)
-        self._index = open_index(folder)
         self._words = words
         self._number = number
-        self._snapshot = IndexSnapshot(self._index, words, number)
+        self._snapshot = self._open()
+
+    def _open(self) -> IndexSnapshot:
+        return IndexSnapshot(open_index_reader(self._folder), self._words, self._number)
 
     def snapshot(self) -> IndexSnapshot:
         """Return the index with all commits of other processes; the same object if there are none since.
@@ -150,8 +153,7 @@ class IndexReader:
         """
         stamp = index_stamp(self._folder)
         if stamp != self._stamp:
-            with contextlib.suppress(ValueError, OSError):
-                self._index.reload()
-                self._snapshot = IndexSnapshot(self._index, self._words, self._number)
+            with contextlib.suppress(WorkError):
+                self._snapshot = self._open()
                 self._stamp = stamp
         return self._snapshot

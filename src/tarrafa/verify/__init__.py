@@ -29,7 +29,7 @@ from tarrafa.verify.contract import (
     drain,
 )
 from tarrafa.verify.memory_repository import MemoryRepository
-from tarrafa.verify.veuniq import RepositoryBounds, Veuniq, counts_of, look_up
+from tarrafa.verify.veuniq import RepositoryBounds, Veuniq, counts_of, is_repository, look_up, problems_of
 
 __all__ = [
     "Batch",
@@ -47,5 +47,7 @@ __all__ = [
     "Veuniq",
     "counts_of",
     "drain",
+    "is_repository",
     "look_up",
+    "problems_of",
 ]

@@ -8,6 +8,8 @@ block that grows too large is split.
     block         a block, and what a cycle does to it, without files
     cycle_writer  a block verified, and its files written
     spills        URLs that wait for their block, in memory and on disk
+    repository_state  blocks and spills, as the manifest describes them
+    snapshots     reading without a lock, while a crawl works or where nothing may be written
     block_files   the files of a block
     stored_files  files known by size and checksum, and the manifest
     reader        queries, and the check of every invariant on disk
@@ -17,6 +19,7 @@ Not done here: keeping the text of a URL in memory, or writing it twice.
 """
 
 from tarrafa.verify.veuniq.cycle_writer import RepositoryBounds
-from tarrafa.verify.veuniq.engine import Veuniq, counts_of, look_up
+from tarrafa.verify.veuniq.engine import Veuniq
+from tarrafa.verify.veuniq.snapshots import counts_of, is_repository, look_up, problems_of
 
-__all__ = ["RepositoryBounds", "Veuniq", "counts_of", "look_up"]
+__all__ = ["RepositoryBounds", "Veuniq", "counts_of", "is_repository", "look_up", "problems_of"]

@@ -117,8 +117,7 @@ def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: 
 
 def _block_problems(files: BlockFiles, block: Block, spills: list[Spill], seed: int) -> Iterator[str]:
     content = files.load(block)
-    new = [spill for spill in spills if spill.cycle > block.since]
-    waiting = sum(len(part) for spill in new for part in read_spill(files.folder, spill, block.first, block.end))
+    waiting = sum(len(part) for spill in spills for part in read_spill(files.folder, spill, block.first, block.since))
     if waiting != block.waiting:
         yield f"{waiting:,} URLs wait, not {block.waiting:,}"
     yield from _run_problems(content, block.rows)

@@ -1,10 +1,15 @@
-"""URLs on their way to a block, and the spill in which they wait: a part for each block, and an index of the parts.
+"""URLs on their way to a block, and the spills in which they wait: parts of one block each, and an index of the parts.
 
-A block is a range of host hashes and is only ever split. So the part that was written for a block also holds all URLs
-that wait for each of its halves.
+A part waits until its block is verified. Since a block is only split when it is verified, a part belongs to the block
+that begins at the same hash, and is obsolete if that block was verified since the part was written.
+
+A spill is removed when all its parts are obsolete. When most of it is, the parts that wait move to the spill of the
+next cycle, and so do the small spills when there are many. So the disk that spills take is bounded by what waits.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +33,10 @@ _HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
 # Hosts, priorities, links, links from outside, depths, kinds and lengths of the URLs; then which of them have a visit.
 _PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u4", "u1", "<u2", "<u4")
 _NO_VISIT = -1
+# A spill this many times as large as what still waits in it is written anew.
+_SIZE_RATIO = 4
+# Small spills are joined when there are more than this many of them.
+_SMALL_BYTES, _SMALL_SPILLS = 1 << 20, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +78,16 @@ class WaitingUrls:
         return taken(self.sources, self.text)
 
 
+class SpillPart(NamedTuple):
+    """URLs that wait for the block that begins at the hash `first`, packed."""
+
+    first: int
+    urls: int
+    data: bytes
+
+
 class Spill(NamedTuple):
-    """The URLs that one cycle set aside for other blocks."""
+    """What one cycle set aside for other blocks: URLs of its own batch, and of older spills."""
 
     cycle: int
     stored: StoredFile
@@ -122,12 +139,14 @@ def joined(parts: list[WaitingUrls]) -> WaitingUrls:
     )
 
 
-def write_spill(
-    folder: Path, cycle: int, waiting: WaitingUrls, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]
-) -> Spill:
-    """Write URLs by block: `blocks` gives each URL's block, and `firsts` the first hash of each block."""
-    parts, index = _pack(waiting, blocks, firsts)
-    stored = write_file(folder, f"spill/cycle{cycle}", parts, len(waiting))
+def write_spill(folder: Path, cycle: int, parts: Sequence[SpillPart]) -> Spill:
+    parts = sorted(parts, key=lambda part: part.first)
+    sizes = [len(part.data) for part in parts]
+    offsets = accumulate(sizes[:-1], initial=0)
+    sums = [xxhash.xxh3_64_intdigest(part.data) for part in parts]
+    firsts, urls = [part.first for part in parts], [part.urls for part in parts]
+    index = np.array(list(zip(firsts, offsets, sizes, sums, urls, strict=True)), _PART)
+    stored = write_file(folder, f"spill/cycle{cycle}", [part.data for part in parts], sum(urls))
     stored_index = write_file(folder, f"spill/cycle{cycle}.index", [index], len(index))
     return Spill(cycle, stored, stored_index, index)
 
@@ -136,11 +155,38 @@ def open_spill(folder: Path, cycle: int, stored: StoredFile, stored_index: Store
     return Spill(cycle, stored, stored_index, np.frombuffer(read_file(folder, stored_index), _PART))
 
 
-def read_spill(folder: Path, spill: Spill, first: int, end: int) -> list[WaitingUrls]:
-    """Return the URLs that wait for the block of this range; the part may be that of a block before its split."""
-    number = int(np.searchsorted(spill.parts["first"], np.uint64(first), side="right")) - 1
-    # The part may also belong to a block below; then no URL of it is within the range.
-    return [_within(_unpack_part(_read_part(folder, spill, spill.parts[number])), first, end)] if number >= 0 else []
+def read_spill(folder: Path, spill: Spill, first: int, since: int) -> list[WaitingUrls]:
+    """Return the URLs that wait for the block that begins at `first` and was last verified in the cycle `since`."""
+    if spill.cycle <= since:
+        return []
+    low, high = (np.searchsorted(spill.parts["first"], np.uint64(first), side) for side in ("left", "right"))
+    return [_unpack_part(_read_part(folder, spill, part)) for part in spill.parts[low:high]]
+
+
+def sort_spills(spills: Sequence[Spill], since: Mapping[int, int]) -> tuple[list[Spill], list[Spill]]:
+    """Return the spills to keep, and those whose waiting parts move to the next spill; the others are obsolete.
+
+    `since` maps the first hash of each block to the cycle that last verified it.
+    """
+    waiting = [(spill, int(spill.parts["size"][_is_waiting(spill, since)].sum())) for spill in spills]
+    waiting = [(spill, size_bytes) for spill, size_bytes in waiting if size_bytes]
+    is_many = sum(size_bytes < _SMALL_BYTES for _, size_bytes in waiting) > _SMALL_SPILLS
+    kept: list[Spill] = []
+    moved: list[Spill] = []
+    for spill, size_bytes in waiting:
+        is_light = size_bytes * _SIZE_RATIO < spill.stored.size_bytes
+        (moved if is_light or (is_many and size_bytes < _SMALL_BYTES) else kept).append(spill)
+    return kept, moved
+
+
+def read_waiting(folder: Path, spill: Spill, since: Mapping[int, int]) -> Iterator[SpillPart]:
+    """Yield the parts of a spill that still wait."""
+    for part in spill.parts[_is_waiting(spill, since)]:
+        yield SpillPart(int(part["first"]), int(part["urls"]), _read_part(folder, spill, part))
+
+
+def _is_waiting(spill: Spill, since: Mapping[int, int]) -> NDArray[np.bool_]:
+    return np.array([since[first] < spill.cycle for first in spill.parts["first"].tolist()], bool)
 
 
 def _read_part(folder: Path, spill: Spill, part: np.void) -> bytes:
@@ -155,23 +201,19 @@ def _read_part(folder: Path, spill: Spill, part: np.void) -> bytes:
     return data
 
 
-def _pack(
-    waiting: WaitingUrls, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]
-) -> tuple[list[bytes], NDArray[np.void]]:
-    """Return the parts in order, and their index."""
+def pack(waiting: WaitingUrls, blocks: NDArray[np.intp], firsts: NDArray[np.uint64]) -> list[SpillPart]:
+    """Pack URLs by block: `blocks` gives each URL's block, and `firsts` the first hash of each block."""
     # Sorted by host: blocks are ranges of hosts, and similar neighbours compress well.
     order = np.argsort(waiting.hosts, kind="stable")
     edges = np.searchsorted(blocks[order], np.arange(len(firsts) + 1))
     ordered = waiting.take(order)
     texts = ordered.texts()
-    parts, index, offset = [], [], 0
+    parts = []
     for number in np.flatnonzero(np.diff(edges)).tolist():
         first, end = edges[number : number + 2].tolist()
         data = _pack_part(ordered.take(slice(first, end)), texts[first:end])
-        index.append((firsts[number], offset, len(data), xxhash.xxh3_64_intdigest(data), end - first))
-        parts.append(data)
-        offset += len(data)
-    return parts, np.array(index, _PART)
+        parts.append(SpillPart(int(firsts[number]), end - first, data))
+    return parts
 
 
 def _pack_part(part: WaitingUrls, texts: pa.LargeStringArray) -> bytes:
@@ -204,9 +246,3 @@ def _unpack_part(data: bytes) -> WaitingUrls:
     urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), rest[at:])
     text = np.arange(count, dtype=np.int32)
     return WaitingUrls(hosts, fingerprints, priority, links, outside, depth, kind, visit, text, visits, (urls,))
-
-
-def _within(waiting: WaitingUrls, first: int, end: int) -> WaitingUrls:
-    """Return the URLs whose host is in the range; most often all of them."""
-    inside = (waiting.hosts >= np.uint64(first)) & (waiting.hosts <= np.uint64(end - 1))
-    return waiting if inside.all() else waiting.take(np.flatnonzero(inside))

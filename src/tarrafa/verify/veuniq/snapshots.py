@@ -1,0 +1,72 @@
+"""Read a repository without locking it: also while a crawl works in the folder, and where nothing may be written."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tarrafa.disk import map_disk_errors
+from tarrafa.errors import DamagedError, WorkError
+from tarrafa.verify.contract import Known, RepositoryCounts
+from tarrafa.verify.veuniq.block_files import BlockFiles
+from tarrafa.verify.veuniq.reader import RepositoryReader, problems
+from tarrafa.verify.veuniq.repository_state import RepositoryState, read_state
+from tarrafa.verify.veuniq.stored_files import MANIFEST, read_manifest
+
+_READ_TRIES = 5
+
+T = TypeVar("T")
+
+
+def is_repository(folder: Path) -> bool:
+    with map_disk_errors(folder):
+        return (folder / MANIFEST).is_file()
+
+
+def look_up(folder: Path, url: str) -> Known | None:
+    """Return what a recent commit knows of a URL."""
+
+    def read(state: RepositoryState) -> Known | None:
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).lookup(url)
+
+    return _read_unchanged(folder, read, None)
+
+
+def counts_of(folder: Path) -> RepositoryCounts:
+    """Return the counts of the last commit."""
+    return _read_unchanged(folder, RepositoryState.counts, RepositoryCounts(0, 0, 0, 0, 0, 0))
+
+
+def problems_of(folder: Path) -> list[str]:
+    """Check every invariant of the last commit; return one line for each problem."""
+
+    def read(state: RepositoryState) -> list[str]:
+        found = list(problems(BlockFiles(folder), state.blocks, state.spills, state.seed))
+        if found:
+            # A problem counts if no cycle has replaced a file in the meantime.
+            raise _FoundError(found)
+        return found
+
+    try:
+        return _read_unchanged(folder, read, [])
+    except _FoundError as error:
+        return error.problems
+
+
+class _FoundError(DamagedError):
+    def __init__(self, found: list[str]) -> None:
+        super().__init__("\n".join(found))
+        self.problems = found
+
+
+def _read_unchanged(folder: Path, read: Callable[[RepositoryState], T], empty: T) -> T:
+    """Return what `read` finds in the last commit; `empty` if there is none. Repeat it if a cycle got in its way."""
+    for _ in range(_READ_TRIES):
+        with map_disk_errors(folder):
+            manifest = read_manifest(folder)
+            try:
+                state = read_state(folder)
+                return empty if state is None else read(state)
+            except DamagedError:
+                if read_manifest(folder) == manifest:
+                    raise
+    raise WorkError(f"{folder} changes faster than it can be read; try again when the crawl has ended")
