@@ -14,6 +14,7 @@ from tarrafa.configuration import (
     FetchSection,
     Key,
     load,
+    to_crawl_toml,
     to_toml,
 )
 from tarrafa.configuration.toml_file import FILE_LIMIT_BYTES
@@ -237,3 +238,28 @@ def test_every_key_says_what_it_is() -> None:
         assert key.help
         assert key.type.describe()
         assert key.type.read(tomllib.loads(f"x = {key.type.write(key.default)}")["x"]) == key.default
+
+
+def test_crawl_has_a_configuration_of_its_own() -> None:
+    """The user's file concerns other crawls; only how to log, and the synthetic web, concern the command."""
+    Path("tarrafa.toml").write_text('[crawl]\nscope = "br"\ndepth = 3\n[log]\nlevel = "info"\n[web]\nhosts = 7\n')
+    Path("own.toml").write_text('[crawl]\nscope = "pt"\n')
+    found = load(crawl_file=Path("own.toml"))
+    assert (found.crawl.scope, found.log.level, found.web.hosts) == ("pt", "info", 7)
+    assert found.crawl.depth == load(crawl_file=Path("own.toml"), flags={}).crawl.depth != 3
+
+
+def test_named_file_changes_single_keys_of_a_crawl() -> None:
+    Path("own.toml").write_text('[crawl]\nscope = "pt"\nhost_pages = 9\n')
+    Path("named.toml").write_text('[crawl]\nscope = "br"\n')
+    found = load(Path("named.toml"), {"crawl.in_flight": 3}, Path("own.toml"))
+    assert (found.crawl.scope, found.crawl.host_pages, found.crawl.in_flight) == ("br", 9, 3)
+
+
+def test_configuration_of_a_crawl_does_not_say_how_to_log() -> None:
+    text = to_crawl_toml(load(flags={"log.level": "debug", "web.hosts": 7, "crawl.scope": "br"}))
+    assert "[log]" not in text
+    assert "[web]" not in text
+    Path("own.toml").write_text(text)
+    found = load(crawl_file=Path("own.toml"))
+    assert (found.crawl.scope, found.log.level) == ("br", load().log.level)

@@ -1,16 +1,21 @@
 """Files are replaced whole, folders are locked by one process, and disk errors say what to do."""
 
+import errno
 import os
+import re
+import threading
 from pathlib import Path
 
 import pytest
 
+import tarrafa
 from tarrafa.disk import (
     UNFINISHED,
     FolderLock,
     atomic_file,
     disk_bytes,
     is_locked,
+    make_folder,
     map_disk_errors,
     remove_unfinished,
     replace_file,
@@ -79,6 +84,69 @@ def test_folder_is_locked_by_one_until_it_is_released(tmp_path: Path) -> None:
     lock.release()
     assert not is_locked(tmp_path)
     FolderLock(tmp_path).release()
+
+
+def test_asking_who_has_a_folder_never_keeps_a_process_from_locking_it(tmp_path: Path) -> None:
+    """Two readers ask for the state of a crawl again and again while it starts."""
+    FolderLock(tmp_path).release()
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            is_locked(tmp_path)
+
+    readers = [threading.Thread(target=ask) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(2_000):
+            FolderLock(tmp_path).release()
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join()
+
+
+def test_lock_stays_when_its_process_asks_for_it(tmp_path: Path) -> None:
+    lock = FolderLock(tmp_path)
+    assert is_locked(tmp_path)
+    with pytest.raises(LockedError):
+        FolderLock(tmp_path)
+    lock.release()
+
+
+def test_new_folders_have_durable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr("tarrafa.disk.sync_folder", synced.append)
+    make_folder(tmp_path / "one" / "two")
+    make_folder(tmp_path / "one" / "two")
+    assert sorted(synced) == [tmp_path, tmp_path / "one"]
+
+
+def test_only_one_module_renames_files() -> None:
+    """A rename is durable when the folder is synced, too."""
+    source = Path(tarrafa.__file__).parent
+    renames = re.compile(r"\.rename\(|os\.(replace|rename)\(|\.replace\(([a-z_.]*path|target)\)")
+    found = {str(path.relative_to(source)) for path in source.rglob("*.py") if renames.search(path.read_text())}
+    # Temporary files of a sort are not kept, and an engine of the laboratory syncs many folders at once.
+    assert found == {"disk.py", "keep/cdxj.py", "lab/engines/host_files.py"}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "nothing was damaged"),
+        (errno.EROFS, "nothing was damaged"),
+        (errno.EIO, "the disk fails"),
+        (errno.ESTALE, "the disk fails"),
+        (errno.EISDIR, "Is a directory$"),
+    ],
+)
+def test_disk_error_claims_only_what_is_known(tmp_path: Path, number: int, words: str) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(WorkError, match=f"^{path}: .*{words}") as raised, map_disk_errors(tmp_path):
+        raise OSError(number, os.strerror(number), str(path))
+    assert ("nothing was damaged" in str(raised.value)) == (words == "nothing was damaged")
 
 
 def test_disk_error_says_where_and_why(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def paths_of(paths: CrawlPaths) -> dict[str, str]:
 
 def test_names_are_stored_so_they_stay() -> None:
     assert paths_of(CrawlPaths(Path("crawl"), "07")) == {
-        "configuration": "tarrafa.toml",
+        "configuration": "crawl.toml",
         "seeds": "seeds.txt",
         "ranks": "ranks",
         "agent": "agents/07",

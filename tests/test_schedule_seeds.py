@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule import Seeds, join_seeds, read_seeds
+from tarrafa.errors import InputError
+from tarrafa.schedule import Seeds, join_seeds, read_seed, read_seeds
 from tarrafa.urls import canonical
 
 
@@ -57,3 +58,16 @@ def test_whatever_the_text_seeds_are_canonical_or_reported(lines: list[str]) -> 
     assert all(canonical(url) == url for url in seeds.urls)
     assert len(seeds.urls) + len(seeds.bad) <= len(lines)
     assert all("\n" not in str(bad) for bad in seeds.bad)
+
+
+def test_many_bad_seeds_are_counted_and_the_first_are_kept() -> None:
+    found = read_seeds("file", ["mailto:a@b"] * 25)
+    assert (len(found.bad), found.bad_count) == (10, 25)
+    both = join_seeds([found, found])
+    assert (len(both.bad), both.bad_count) == (10, 50)
+
+
+def test_one_seed_is_read_as_a_crawl_reads_it() -> None:
+    assert read_seed(" Example.org:80/a/../b ") == "http://example.org/b"
+    with pytest.raises(InputError, match="nor the name of a host"):
+        read_seed("mailto:a@b")

@@ -310,7 +310,7 @@ def spill_files(repository: Veuniq) -> list[Path]:
 
 def hosts_of_blocks(repository: Veuniq) -> list[str]:
     """One host of each block, by the range of the block."""
-    found = {}
+    found: dict[int, str] = {}
     for number in range(100):
         url = f"http://narrow-{number}.example/"
         host_hash = int(keys_of([url], SEED).hosts[0])

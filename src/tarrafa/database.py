@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tarrafa.disk import describe_disk_error
+from tarrafa.disk import describe_disk_error, make_folder
 from tarrafa.errors import DamagedError, WorkError
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -30,7 +30,7 @@ class Database:
         self._path = path
         self._remedy = remedy
         with self._map_errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             self._open(tables, number, is_durable)

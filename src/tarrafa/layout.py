@@ -1,7 +1,8 @@
 """Paths in the folder of a crawl. Every name of a file or folder there is spelt in this module only.
 
 crawl/
-├── tarrafa.toml            configuration
+├── tarrafa-folder.json     mark of the folder: its kind and format
+├── crawl.toml              configuration
 ├── seeds.txt               all seeds
 ├── ranks/                  ranks of all pages
 └── agents/
@@ -35,7 +36,7 @@ class CrawlPaths:
 
     @property
     def configuration(self) -> Path:
-        return self.root / "tarrafa.toml"
+        return self.root / "crawl.toml"
 
     @property
     def seeds(self) -> Path:

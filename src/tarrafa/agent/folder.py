@@ -4,18 +4,33 @@ import contextlib
 import json
 from typing import Any
 
-from tarrafa.disk import FolderLock, disk_bytes, is_locked, map_disk_errors, replace_file
+from tarrafa.disk import FolderLock, disk_bytes, is_locked, make_folder, map_disk_errors, replace_file
 from tarrafa.errors import InputError
+from tarrafa.folder_mark import check_mark, claim_folder, is_vacant
 from tarrafa.layout import CrawlPaths
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.texts import quoted
 
+KIND, FORMAT = "crawl", 1
+
 
 class CrawlFolder(CrawlPaths):
     def exists(self) -> bool:
-        return self.hosts.is_file()
+        """Return True if a crawl has begun here."""
+        with map_disk_errors(self.root):
+            return self.hosts.is_file()
+
+    def is_vacant(self) -> bool:
+        """Return True if a new crawl may begin here: the folder is missing or empty."""
+        with map_disk_errors(self.root):
+            return is_vacant(self.root)
+
+    def has_configuration(self) -> bool:
+        with map_disk_errors(self.root):
+            return self.configuration.is_file()
 
     def require(self) -> None:
+        check_mark(self.root, KIND, FORMAT)
         if not self.exists():
             raise InputError(f"{quoted(str(self.root))} holds no crawl; begin one with tarrafa crawl SEED --dir DIR")
 
@@ -24,12 +39,17 @@ class CrawlFolder(CrawlPaths):
 
     def is_locked(self) -> bool:
         """Return True if a process is using the folder."""
-        return is_locked(self.agent)
+        with map_disk_errors(self.agent):
+            return is_locked(self.agent)
 
     def lock(self) -> FolderLock:
-        """Lock the folder for this process until the lock is released."""
+        """Mark the folder as a crawl and lock it for this process until the lock is released.
+
+        A folder with other files is refused, and nothing in it is changed.
+        """
+        claim_folder(self.root, KIND, FORMAT)
         with map_disk_errors(self.root):
-            self.agent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.agent)
             return FolderLock(self.agent)
 
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:

@@ -19,7 +19,7 @@ from isal import isal_zlib
 from tarrafa.agent.host_table import RECORD_FIELDS, HostChanges, HostRecord, record_values
 from tarrafa.agent.unsaved import Totals
 from tarrafa.database import Database, DatabaseReader
-from tarrafa.disk import map_disk_errors
+from tarrafa.disk import make_folder, map_disk_errors
 from tarrafa.errors import DamagedError
 from tarrafa.keep import Place
 from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer
@@ -152,7 +152,7 @@ class FileHostJournal:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         with map_disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             # Files that no checkpoint has made obsolete. Filled by write and by a killed process, emptied by rotate.
             self._files = sorted(folder.glob("*.jsonl"))
         self._next = 1 + max((int(path.stem) for path in self._files if path.stem.isdigit()), default=0)

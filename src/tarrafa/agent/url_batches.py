@@ -15,7 +15,7 @@ import pyarrow as pa
 import xxhash
 
 from tarrafa.agent.unsaved import FoundUrls, Unsaved
-from tarrafa.disk import map_disk_errors, remove_unfinished, replace_file
+from tarrafa.disk import make_folder, map_disk_errors, remove_unfinished, replace_file
 from tarrafa.errors import DamagedError
 from tarrafa.verify import Batch, Collected, Extracted
 
@@ -57,7 +57,7 @@ class UrlBatches:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         with map_disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             remove_unfinished(folder)
 
     def write(self, batch: Batch) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from tarrafa import __version__
 from tarrafa.cli.common import GlobalFlags, examples, option, switch
+from tarrafa.disk import describe_disk_error
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.texts import printable
 
@@ -132,7 +133,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _close_output()
     except OSError as error:
-        _tell(error.strerror or str(error), "--debug" in arguments)
+        # Without the name of a file it is standard output that cannot be written.
+        reason = error.strerror or str(error)
+        _tell(reason if error.filename is None else describe_disk_error(error), "--debug" in arguments)
         return _close_output()
     except _ClickError as error:
         _tell(_usage(error), False)

@@ -12,6 +12,8 @@ from tarrafa import logs
 from tarrafa.agent import CrawlFolder
 from tarrafa.configuration import KEYS, Configuration, Key, load
 from tarrafa.configuration.value_types import BooleanType, DurationType, SizeType
+from tarrafa.errors import InputError
+from tarrafa.texts import quoted
 
 # The metavar of an option without a value; typer would show "<bool>".
 NO_VALUE = ""
@@ -57,14 +59,15 @@ def switch(name: str, text: str) -> Any:
     return typer.Option(name, help=text, metavar=NO_VALUE)
 
 
-def configured(context: typer.Context, flags: Mapping[str, object], own: Path | None = None) -> Configuration:
-    """Return the effective configuration, from defaults, file, these flags and the global ones. Starts the log.
+def configured(context: typer.Context, flags: Mapping[str, object], folder: CrawlFolder | None = None) -> Configuration:
+    """Return the effective configuration, from defaults, files, these flags and the global ones. Starts the log.
 
-    The file is that of `--config`, else `own` if given, else `tarrafa.toml` in the current folder.
+    With the folder of an existing crawl, that crawl's own configuration counts.
     """
     shared = context.obj
     assert isinstance(shared, GlobalFlags)
-    configuration = load(shared.file or own, {**shared.flags, **flags})
+    crawl_file = folder.configuration if folder is not None and folder.has_configuration() else None
+    configuration = load(shared.file, {**shared.flags, **flags}, crawl_file)
     section = configuration.log
     logs.start(section.level, section.format, file=None if section.file == "none" else Path(section.file))
     return configuration
@@ -73,9 +76,27 @@ def configured(context: typer.Context, flags: Mapping[str, object], own: Path | 
 def open_crawl(context: typer.Context, directory: Path) -> tuple[CrawlFolder, Configuration]:
     """Return an existing crawl and its configuration."""
     folder = CrawlFolder(directory)
-    configuration = configured(context, {}, folder.configuration if folder.configuration.is_file() else None)
     folder.require()
-    return folder, configuration
+    return folder, configured(context, {}, folder)
+
+
+def folder_option(text: str, name: str = "--dir") -> Any:
+    """Return the option for a folder. An empty name is refused: it would mean the current folder."""
+    return typer.Option(name, metavar="DIR", help=text, parser=_parse_folder)
+
+
+def _parse_folder(text: str | Path) -> Path:
+    if not str(text).strip():
+        raise InputError("the name of a folder is empty; give for example --dir crawl")
+    return Path(text)
+
+
+def require_writable(out: Path) -> None:
+    """Raise InputError if the file cannot be written, before the work is done."""
+    if out.is_dir():
+        raise InputError(f"{quoted(str(out))} is a folder; give --out a file name")
+    if not out.parent.is_dir():
+        raise InputError(f"{quoted(str(out.parent))} is not a folder; create it, or give another --out")
 
 
 def examples(lines: Sequence[tuple[str, str]]) -> str:

@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +14,13 @@ import uvloop
 
 from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
-from tarrafa.cli.common import configured, option, switch
+from tarrafa.cli.common import configured, folder_option, option, switch
 from tarrafa.cli.progress_view import ProgressView, interrupted, summary
-from tarrafa.configuration import KEYS, Configuration, require_contact, to_toml
+from tarrafa.configuration import Configuration, require_contact, to_crawl_toml
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
+from tarrafa.texts import quoted
 from tarrafa.units import parse_duration
 from tarrafa.urls import host_name
 
@@ -42,10 +42,12 @@ EXAMPLES = [
     ),
 ]
 
+_TEXT_BYTES = 1 << 16  # of a file of seeds, that are checked to be text
+
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl, new or existing")],
+    directory: Annotated[Path, folder_option("folder of the crawl, new or existing")],
     seed: Annotated[
         list[str] | None, typer.Argument(metavar="[SEED]…", help="URLs or host names to start from")
     ] = None,
@@ -87,7 +89,7 @@ def command(
         "crawl.allow_private": allow_private,
     }
     folder = CrawlFolder(directory)
-    configuration = configured(context, flags, folder.configuration if folder.configuration.is_file() else None)
+    configuration = configured(context, flags, folder)
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time))
     is_live = ProgressView.is_live(is_quiet=as_json)
@@ -115,9 +117,18 @@ def _seeds(words: list[str], files: list[str]) -> Seeds:
     found = join_seeds([read_seeds("command line", words), *map(_read_seeds_file, files)])
     for bad in found.bad:
         typer.echo(f"tarrafa: {bad}", err=True)
+    if found.bad_count > len(found.bad):
+        typer.echo(f"tarrafa: and {found.bad_count - len(found.bad):,} more lines that are not seeds", err=True)
+    if binary := next((name for name in files if name != "-" and _is_binary(name)), None):
+        raise InputError(f"{quoted(binary)} is not a text file; give a file with one seed per line")
     if found.bad and not found.urls:
         raise InputError("no seed is valid; write for example https://example.org/ or example.org")
     return found
+
+
+def _is_binary(name: str) -> bool:
+    with Path(name).open("rb") as file:
+        return b"\0" in file.read(_TEXT_BYTES)
 
 
 def _read_seeds_file(name: str) -> Seeds:
@@ -139,8 +150,6 @@ def crawl(
     on_started: Callable[[], None] = _ignore,
 ) -> Progress:
     """Run a crawl in this process until it ends. `on_started` is called with each report, when the folder exists."""
-    if folder.root.exists() and not folder.root.is_dir():
-        raise InputError(f"{folder.root} is not a folder; give another with --dir")
     if not given.urls and not folder.exists():
         raise InputError("there are no seeds; give some, for example: tarrafa crawl example.org --dir DIR")
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
@@ -162,7 +171,7 @@ def _crawl_held(
 ) -> Progress:
     seeds = folder.add_seeds(given.urls)
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
-    folder.keep_configuration(to_toml(_without_log_flags(configuration)))
+    folder.keep_configuration(to_crawl_toml(configuration))
     collect_seldom()
     return_large_blocks()
 
@@ -190,14 +199,10 @@ def _crawl_held(
     except KeyboardInterrupt:
         typer.echo(interrupted(last, folder.root), err=True)
         raise
+    # Measured once more: the last checkpoint, and closing the files, have changed it.
+    progress = progress._replace(disk_bytes=folder.disk_bytes())
     folder.write_status(progress.told())
     return progress
-
-
-def _without_log_flags(configuration: Configuration) -> Configuration:
-    """Return the settings for later runs and commands. Flags of the log are for this run alone."""
-    keys = [key for key in KEYS.values() if key.section == "log" and configuration.origin(key).startswith("flag ")]
-    return replace(configuration, log=replace(configuration.log, **{key.attribute: key.default for key in keys}))
 
 
 async def _run(

@@ -14,7 +14,7 @@ import typer
 
 from tarrafa import wiring
 from tarrafa.agent import CrawlFolder, RunLimits, checkpoint_of
-from tarrafa.cli.common import configured, option, show_json, switch
+from tarrafa.cli.common import configured, folder_option, option, show_json, switch
 from tarrafa.cli.crawl import crawl
 from tarrafa.cli.progress_view import ProgressView, summary
 from tarrafa.cli.search import show
@@ -22,10 +22,12 @@ from tarrafa.cli.web import synthetic_web
 from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.configuration import Configuration
+from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.lab.web import served_in_process
 from tarrafa.schedule import Seeds
 from tarrafa.search import Search, SearchRequest
+from tarrafa.texts import quoted
 
 _SHOWN = 3  # results of each search
 
@@ -42,9 +44,7 @@ def command(
     pages: Annotated[int | None, option("web.pages")] = None,
     rng_seed: Annotated[int | None, option("web.rng_seed")] = None,
     faults: Annotated[str | None, option("web.faults")] = None,
-    directory: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder (default: delete it)")
-    ] = None,
+    directory: Annotated[Path | None, folder_option("keep the crawl in this folder (default: delete it)")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Serve a synthetic web, crawl all of it, compare the result with the truth, and search it.
@@ -58,6 +58,9 @@ def command(
     synthetic_web(configuration)  # reports invalid options before anything starts
     with tempfile.TemporaryDirectory() as scratch, served_in_process(*_options(configuration)) as url:
         folder = CrawlFolder(directory or Path(scratch) / "crawl")
+        if not folder.is_vacant():
+            # A crawl there would get the settings of the demo, which are not polite.
+            raise InputError(f"{quoted(str(folder.root))} is not empty; give --dir a folder that is missing or empty")
         if not as_json:
             section = configuration.web
             typer.echo(f"Serving a synthetic web of {section.hosts:,} hosts and {section.pages:,} pages at {url}")

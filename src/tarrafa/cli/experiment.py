@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tarrafa.cli.common import configured, console, show_json, switch
+from tarrafa.cli.common import configured, console, folder_option, show_json, switch
 from tarrafa.errors import InputError
+from tarrafa.folder_mark import claim_folder
 from tarrafa.lab.experiment import ModelCosts, table
 from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, format_overhead
 
@@ -35,6 +36,7 @@ _KNOWN = 3_000_000
 _KNOWN_STUDIED = 1_000_000
 _KNOWN_STUDIED_MIN = 2_000
 _PAGES = 20_000
+_KIND, _FORMAT = "result of an experiment", 1  # of the folders that are written
 
 
 def cost_model(
@@ -74,11 +76,9 @@ def uniqueness(
     engines: Annotated[str, typer.Option(metavar="NAMES", help="comma-separated engines")] = "veuniq,drum",
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--dir", metavar="DIR", help="keep the repositories in this folder, and continue from what is there"
-        ),
+        folder_option("keep the repositories in this folder, and continue from what is there"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder for measurements, tables and plots")] = None,
+    out: Annotated[Path | None, folder_option("folder for measurements, tables and plots", "--out")] = None,
     cycle_urls: Annotated[
         int, typer.Option(min=10, metavar="N", help="URLs per cycle, a tenth of them collected")
     ] = 1_000_000,
@@ -101,6 +101,7 @@ def uniqueness(
     names = parse_engines(engines)
     if out is not None:
         plots.check_installed()
+        claim_folder(out, _KIND, _FORMAT)
     settings = GrowthSettings(1, cycle_urls // 10, cycle_urls - cycle_urls // 10, fresh, known if hurry else 0)
     with _place(folder) as place:
         rows = grow(names, known, Path(place), settings, _log_line)
@@ -117,6 +118,8 @@ def uniqueness(
 
 def _place(folder: Path | None) -> AbstractContextManager[Any]:
     """Return the folder to work in; without a name it is a temporary one."""
+    if folder is not None:
+        claim_folder(folder, _KIND, _FORMAT)
     return tempfile.TemporaryDirectory(prefix="tarrafa-experiment-") if folder is None else nullcontext(folder)
 
 
@@ -128,7 +131,6 @@ def _write_uniqueness(rows: Any, found: Any, place: Path, out: Path) -> None:
     from tarrafa.lab.experiment import papers, plots
     from tarrafa.lab.experiment.uniqueness import GROWTH
 
-    out.mkdir(parents=True, exist_ok=True)
     if (place / GROWTH).resolve() != (out / GROWTH).resolve():
         shutil.copyfile(place / GROWTH, out / GROWTH)
     report = {"marks": [mark._asdict() for mark in found], "verdict": papers.verdict(found)}
@@ -152,7 +154,7 @@ def _marks_table(found: Any) -> Table:
 def parameters(
     context: typer.Context,
     known: Annotated[int, typer.Option(min=1, metavar="N", help="URLs in each repository")] = _KNOWN_STUDIED,
-    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="folder for temporary files")] = None,
+    folder: Annotated[Path | None, folder_option("folder for temporary files")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Measure how the sizes of blocks and batches and the ratio of runs affect the cost of VEUNIQ."""
@@ -186,8 +188,8 @@ def crawl(
     context: typer.Context,
     pages: Annotated[int, typer.Option(min=100, metavar="N", help="pages to crawl")] = _PAGES,
     hosts: Annotated[int, typer.Option(min=1, metavar="N", help="hosts of the synthetic web")] = 2_000,
-    folder: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="keep the crawl in this folder")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="folder for measurements, table and plots")] = None,
+    folder: Annotated[Path | None, folder_option("keep the crawl in this folder")] = None,
+    out: Annotated[Path | None, folder_option("folder for measurements, table and plots", "--out")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Crawl a synthetic web, and compare the rate at the end with the rate at the start."""
@@ -196,6 +198,7 @@ def crawl(
     configured(context, {})
     if out is not None:
         plots.check_installed()
+        claim_folder(out, _KIND, _FORMAT)
     with _place(folder) as place:
         samples = steadiness.watch(pages, hosts, Path(place) / "crawl", _log_line)
     if out is not None:

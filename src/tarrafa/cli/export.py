@@ -9,7 +9,8 @@ import typer
 from rich.progress import Progress
 
 from tarrafa.agent import checkpoint_of
-from tarrafa.cli.common import console, open_crawl, show_json, switch
+from tarrafa.cli.common import console, folder_option, open_crawl, require_writable, show_json, switch
+from tarrafa.errors import InputError
 from tarrafa.extract import as_text, encoding_of
 from tarrafa.fetch import decode
 from tarrafa.keep.export import (
@@ -25,31 +26,44 @@ from tarrafa.records import Page
 EXAMPLES = [
     ("tarrafa export warc --dir crawl --out crawl.warc.gz", "all pages in one WARC file"),
     ("tarrafa export jsonl --dir crawl --out documents.jsonl", "one JSON object per document"),
+    ("tarrafa export jsonl --dir crawl --out - | head -1", "the first document, through a pipe"),
     ("tarrafa export parquet --dir crawl --out documents.parquet", "all documents, for DuckDB or pandas"),
     ("tarrafa export cdxj --dir crawl --out index.cdxj", "an index for web archive players"),
     ("tarrafa export records --dir crawl --out pages.txt", "each HTML page as ||| URL | HTML |||"),
 ]
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="file to write; it appears when it is complete")]
+Folder = Annotated[Path, folder_option("folder of the crawl")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FILE", help="file to write, which appears when it is complete; - for standard output"
+    ),
+]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
-Exporter = Callable[[list[Snapshot], Path, Callable[[int, int], None]], int]  # returns how many were written
+Exporter = Callable[[list[Snapshot], Path | None, Callable[[int, int], None]], int]  # returns how many were written
 
 
 def _export(context: typer.Context, directory: Path, out: Path, as_json: bool, what: str, exporter: Exporter) -> None:
+    file = None if str(out) == "-" else out
+    if file is not None:
+        require_writable(file)
+    elif as_json:
+        raise InputError("--json and --out - are exclusive: both use standard output; give one of them")
     folder, _ = open_crawl(context, directory)
     number, end, _ = checkpoint_of(folder.hosts)
-    with Progress(console=console(), transient=True, disable=as_json or not console().is_terminal) as progress:
+    is_quiet = as_json or file is None or not console().is_terminal
+    with Progress(console=console(), transient=True, disable=is_quiet) as progress:
         task = progress.add_task(out.name)
 
         def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        count = exporter([Snapshot(folder, number, end)], out, show)
+        count = exporter([Snapshot(folder, number, end)], file, show)
     if as_json:
         show_json({"out": str(out), what: count})
     else:
-        typer.echo(f"Wrote {count:,} {what} to {out}.")
+        # Standard output may be the file.
+        typer.echo(f"Wrote {count:,} {what} to {file or 'standard output'}.", err=file is None)
 
 
 def warc(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from tarrafa.cli.common import console, open_crawl, show_json, switch
+from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
 from tarrafa.collection.indexer import Indexer, IndexRun, StopFlag
 from tarrafa.memory import collect_seldom
 from tarrafa.search import Search
@@ -24,7 +24,7 @@ EXAMPLES = [
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     rebuild: Annotated[bool, switch("--rebuild", "discard the index and rebuild it")] = False,
     is_following: Annotated[bool, switch("--follow", "keep indexing until the crawl ends, or until Ctrl-C")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,

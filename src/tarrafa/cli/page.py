@@ -8,12 +8,12 @@ import typer
 from rich.table import Table
 
 from tarrafa.agent import CrawlFolder, checkpoint_of, host_in, reason_of
-from tarrafa.cli.common import console, open_crawl, show_json, switch
-from tarrafa.cli.fetch import parse_url
+from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Place, StoredPage, read_page
 from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
+from tarrafa.schedule import read_seed
 from tarrafa.texts import printable
 from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up
@@ -28,8 +28,8 @@ EXAMPLES = [
 
 def command(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help="an http or https URL")],
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="a URL or the name of a host, as for tarrafa crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     headers: Annotated[bool, switch("--headers", "print the response header")] = False,
     body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
     text: Annotated[bool, switch("--text", "print the title and the main text")] = False,
@@ -40,7 +40,7 @@ def command(
     if headers + body + text + links + as_json > 1:
         raise InputError("--headers, --body, --text, --links and --json are exclusive; give one of them")
     folder, configuration = open_crawl(context, directory)
-    stored, document = _find(folder, parse_url(url).url)
+    stored, document = _find(folder, read_seed(url))
     page = stored.page
     if headers:
         typer.echo(stored.status_line)

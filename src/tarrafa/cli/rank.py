@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from tarrafa.cli.common import console, open_crawl, show_json, switch
+from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
 from tarrafa.collection.ranker import RankedName, best_hosts, best_pages, update_ranks
 from tarrafa.memory import keep_freed_memory
 from tarrafa.rank import Ranks
@@ -27,7 +27,7 @@ _TOP_MAX = 10_000
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     top: Annotated[
         int, typer.Option(metavar="K", min=0, max=_TOP_MAX, help="number of best pages and hosts to show")
     ] = _TOP,

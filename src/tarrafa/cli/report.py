@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tarrafa.cli.common import console, open_crawl, show_json, switch
+from tarrafa.cli.common import console, folder_option, open_crawl, require_writable, show_json, switch
 from tarrafa.disk import atomic_file, map_disk_errors
-from tarrafa.errors import InputError
 from tarrafa.report import ReportSection, html_page, make_report, sections_of
-from tarrafa.texts import quoted
 
 EXAMPLES = [
     ("tarrafa report --dir crawl", "show tables of types, states, hosts, space, time and more"),
@@ -24,7 +22,7 @@ _TIME_ROWS = 12  # intervals of time that a terminal shows
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="write an HTML page with plots to this file")
     ] = None,
@@ -33,7 +31,7 @@ def command(
     """Report statistics of what a crawl has saved. Works while the crawl runs."""
     folder, configuration = open_crawl(context, directory)
     if out is not None:
-        _require_writable(out)
+        require_writable(out)
     report = make_report(folder, configuration.crawl.in_flight)
     if out is not None:
         page = html_page(directory.resolve().name, time.time(), sections_of(report))
@@ -46,14 +44,6 @@ def command(
     else:
         for section in sections_of(report, _TIME_ROWS):
             _show(section)
-
-
-def _require_writable(out: Path) -> None:
-    """Raise InputError if the file cannot be written, before the work is done."""
-    if out.is_dir():
-        raise InputError(f"{quoted(str(out))} is a folder; give --out a file name")
-    if not out.parent.is_dir():
-        raise InputError(f"{quoted(str(out.parent))} is not a folder; create it, or give another --out")
 
 
 def _show(section: ReportSection) -> None:

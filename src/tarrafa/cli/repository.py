@@ -7,9 +7,9 @@ import typer
 from rich.table import Table
 
 from tarrafa.agent import CrawlFolder
-from tarrafa.cli.common import configured, console, show_json, switch
-from tarrafa.cli.fetch import parse_url
+from tarrafa.cli.common import configured, console, folder_option, show_json, switch
 from tarrafa.errors import InputError, WorkError
+from tarrafa.schedule import read_seed
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
 from tarrafa.verify import Known, counts_of, is_repository, look_up, problems_of
@@ -20,7 +20,7 @@ EXAMPLES = [
     ("tarrafa repository verify --dir crawl", "check every file and every invariant"),
 ]
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl, or of its repository")]
+Folder = Annotated[Path, folder_option("folder of the crawl, or of its repository")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 
 
@@ -63,17 +63,17 @@ _STATS = (
 
 def lookup(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help="an http or https URL")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="a URL or the name of a host, as for tarrafa crawl")],
     directory: Folder,
     as_json: AsJson = False,
 ) -> None:
     """Show what is known of one URL. Exit code 1 if it is unknown."""
-    parsed = parse_url(url)
-    known = look_up(_open(context, directory), parsed.url)
+    url = read_seed(url)
+    known = look_up(_open(context, directory), url)
     if as_json:
-        show_json({"url": parsed.url, "known": known is not None, **(known._asdict() if known else {})})
+        show_json({"url": url, "known": known is not None, **(known._asdict() if known else {})})
     if known is None:
-        raise WorkError(f"{parsed.url} is unknown, or not verified yet")
+        raise WorkError(f"{url} is unknown, or not verified yet")
     if not as_json:
         _show(known)
 

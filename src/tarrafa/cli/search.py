@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from tarrafa.cli.common import console, open_crawl, show_json, switch
+from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
 from tarrafa.rank import Ranks
 from tarrafa.search import TOP_MAX, Hit, Results, Search, SearchRequest
 from tarrafa.texts import printable
@@ -26,7 +26,7 @@ def command(
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="words, +required, -excluded, a quoted phrase, prefix*")
     ],
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     top: Annotated[int, typer.Option(metavar="K", min=1, max=TOP_MAX, help="results per page")] = 10,
     page: Annotated[int, typer.Option(metavar="P", min=1, help="page of results")] = 1,
     per_site: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tarrafa import wiring
-from tarrafa.cli.common import open_crawl, switch
+from tarrafa.cli.common import folder_option, open_crawl, switch
 from tarrafa.errors import InputError
 from tarrafa.memory import collect_seldom
 from tarrafa.serve.i18n import LANGUAGES
@@ -24,7 +24,7 @@ EXAMPLES = [
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65_535, help="port to listen on; 0 for any free port")
     ] = 8080,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tarrafa.agent import Ending, HostDatabaseReader, Progress, spent_seconds
-from tarrafa.cli.common import open_crawl, show_json, switch
+from tarrafa.cli.common import folder_option, open_crawl, show_json, switch
 from tarrafa.cli.progress_view import line, summary, time_lines
 
 EXAMPLES = [
@@ -17,7 +17,7 @@ EXAMPLES = [
 
 def command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="folder of the crawl")],
+    directory: Annotated[Path, folder_option("folder of the crawl")],
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Show the state of a crawl: its last progress report, and what is saved."""
@@ -26,8 +26,11 @@ def command(
     saved, host_statuses = database.checkpoint(), database.host_statuses()
     database.close()
     is_running = folder.is_locked()
-    report = {**folder.read_status(), "host_statuses": host_statuses}
+    # The size of the last report is old as soon as an index or ranks are made.
+    report = {**folder.read_status(), "host_statuses": host_statuses, "disk_bytes": folder.disk_bytes()}
     ending = Ending(report.get("ending", Ending.RUNNING))
+    # Asked again: a crawl may have begun in the meantime.
+    is_running = is_running or folder.is_locked()
     if ending is Ending.RUNNING and not is_running:
         # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED

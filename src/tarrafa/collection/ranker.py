@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.agent import CrawlFolder, checkpoint_of
-from tarrafa.disk import FolderLock, map_disk_errors
+from tarrafa.disk import FolderLock, make_folder, map_disk_errors
 from tarrafa.keep import DOCUMENTS, LINKS, count_rows
 from tarrafa.keep.segment_reader import TableLayout, read_rows_from
 from tarrafa.layout import CrawlPaths, agents_of
@@ -109,6 +109,10 @@ def _is_behind(ranks: Ranks | None, now: dict[str, AgentRows], settings: RankSet
 def update_ranks(folder: CrawlFolder, report: RankProgress, settings: RankSettings = _DEFAULT_SETTINGS) -> Ranks:
     """Return the ranks of everything saved; compute them again if anything was added."""
     place = folder.ranks
+    ranks = Ranks.open(place)
+    if ranks is not None and not _is_behind(ranks, count_saved_rows(folder.root), settings):
+        # Nothing has to be written, so the ranks of another user can be shown.
+        return ranks
     with _lock(place):
         now = count_saved_rows(folder.root)
         ranks = Ranks.open(place)
@@ -131,7 +135,7 @@ def update_ranks(folder: CrawlFolder, report: RankProgress, settings: RankSettin
 @contextmanager
 def _lock(place: Path) -> Iterator[None]:
     with map_disk_errors(place):
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         hold = FolderLock(place)
     try:
         yield

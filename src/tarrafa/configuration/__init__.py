@@ -1,8 +1,8 @@
 """The configuration: one TOML file plus flags, typed, closed, and with units.
 
-In: `tarrafa.toml` (or the file of `--config`) and command-line flags. Out: one frozen `Configuration`; each room gets
-its own section. Every value has an origin: a flag overrides the file, the file overrides the default. Environment
-variables are not read.
+In: `tarrafa.toml` (or the file of `--config`), the file of an existing crawl, and command-line flags. Out: one frozen
+`Configuration`; each room gets its own section. Every value has an origin: a flag overrides a file, a file overrides
+the default. Environment variables are not read.
 
     sections      every key: type, default, bounds, help, flag
     value_types   how a value is read, checked and written
@@ -32,7 +32,7 @@ from tarrafa.configuration.sections import (
     WebSection,
 )
 from tarrafa.configuration.tables import HOST_KEYS, NO_SETTINGS, HostKey, HostSettings, HostTables, ScopeRule
-from tarrafa.configuration.toml_file import load, to_toml
+from tarrafa.configuration.toml_file import load, to_crawl_toml, to_toml
 
 __all__ = [
     "HOST_KEYS",
@@ -60,5 +60,6 @@ __all__ = [
     "load",
     "matches_glob",
     "require_contact",
+    "to_crawl_toml",
     "to_toml",
 ]

@@ -1,7 +1,9 @@
-"""The TOML file: `load` reads it, together with flags, and `to_toml` writes it.
+"""The TOML files: `load` reads them, together with flags, and `to_toml` writes one.
 
-A flag overrides the file, the file overrides the default. All problems are reported at once, one line each, with their
-places and a correction.
+A flag overrides a file, a file overrides the default. A crawl has a file of its own. With it, the user's file in the
+current folder only says how to log and which synthetic web to serve: it may be meant for other crawls.
+
+All problems are reported at once, one line each, with their places and a correction.
 """
 
 import re
@@ -23,6 +25,8 @@ from tarrafa.texts import printable, quoted
 
 DEFAULT_FILE = "tarrafa.toml"
 FILE_LIMIT_BYTES = 1_000_000
+# They concern the user of a command, not a crawl, so a crawl does not store them.
+USER_SECTIONS = ("log", "web")
 
 _SYNTAX_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)"
 
@@ -39,24 +43,31 @@ class _Problem(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    rules: tuple[ScopeRule, ...]
-    hosts: tuple[HostSettings, ...]
+    rules: tuple[ScopeRule, ...] = ()
+    hosts: tuple[HostSettings, ...] = ()
+
+    def before(self, other: "_Tables") -> "_Tables":
+        """Return both, these first, each once."""
+        rules, hosts = (*self.rules, *other.rules), (*self.hosts, *other.hosts)
+        return _Tables(tuple(dict.fromkeys(rules)), tuple(each for n, each in enumerate(hosts) if each not in hosts[:n]))
 
 
 def load(
-    file: Path | None = None, flags: Mapping[str, object] | None = None, rules: Sequence[ScopeRule] = ()
+    file: Path | None = None,
+    flags: Mapping[str, object] | None = None,
+    rules: Sequence[ScopeRule] = (),
+    crawl_file: Path | None = None,
 ) -> Configuration:
     """Return the effective configuration. Without a file, `tarrafa.toml` of the current folder is read if it exists.
 
     `flags` maps key paths to what the user typed, `{"fetch.timeout": "5s"}`; `None` means not given. `rules` are the
-    scope rules of flags; they come before those of the file.
+    scope rules of flags; they come before those of files.
+
+    `crawl_file` is that of an existing crawl: its keys are overridden by those of `file`, which the user named, but not
+    by those of the current folder.
     """
     problems: list[_Problem] = []
-    values: dict[str, _SetValue] = {}
-    tables = _Tables((), ())
-    path = file or _default_file()
-    if path is not None:
-        values, tables = _from_file(path, problems)
+    values, tables = _from_files(file, crawl_file, problems)
     values |= _from_flags(flags or {}, problems)
     if problems:
         problems.sort(key=lambda problem: problem.line)
@@ -64,6 +75,23 @@ def load(
     # The file in a crawl's folder has the rules of earlier flags, which may be given again.
     kept = [rule for rule in tables.rules if rule not in rules]
     return replace(_build(values), scope_rules=(*dict.fromkeys(rules), *kept), hosts=tables.hosts)
+
+
+def _from_files(
+    file: Path | None, crawl_file: Path | None, problems: list[_Problem]
+) -> tuple[dict[str, _SetValue], _Tables]:
+    values: dict[str, _SetValue] = {}
+    tables = _Tables()
+    if file is None and (default := _default_file()) is not None:
+        values, tables = _from_file(default, problems)
+    if crawl_file is not None:
+        of_user = {path: value for path, value in values.items() if KEYS[path].section in USER_SECTIONS}
+        values, tables = _from_file(crawl_file, problems)
+        values |= of_user
+    if file is not None:
+        given, its_tables = _from_file(file, problems)
+        values, tables = values | given, its_tables.before(tables)
+    return values, tables
 
 
 def _default_file() -> Path | None:
@@ -185,7 +213,8 @@ def _nearest_key(section: str, name: str) -> str:
 
 def to_toml(configuration: Configuration, *, has_secrets: bool = True) -> str:
     """Return a complete configuration file that loads back to the same values, logins only if it `has_secrets`."""
-    return "\n".join([*_lines(configuration), *_table_lines(configuration, has_secrets)]) + "\n"
+    first = "# Configuration of Tarrafa: every key. Durations and sizes have units."
+    return "\n".join([first, *_lines(configuration, ()), *_table_lines(configuration, has_secrets)]) + "\n"
 
 
 def _table_lines(configuration: Configuration, has_secrets: bool) -> Iterator[str]:
@@ -201,9 +230,16 @@ def _table_lines(configuration: Configuration, has_secrets: bool) -> Iterator[st
                 yield f"{key.name} = {key.type.write(value)}"
 
 
-def _lines(configuration: Configuration) -> Iterator[str]:
-    yield "# Configuration of Tarrafa: every key. Durations and sizes have units."
+def to_crawl_toml(configuration: Configuration) -> str:
+    """Return the configuration file of a crawl: every key but those of `USER_SECTIONS`."""
+    first = "# Configuration of this crawl. The next run uses it; flags and --config FILE change it."
+    return "\n".join([first, *_lines(configuration, USER_SECTIONS), *_table_lines(configuration, True)]) + "\n"
+
+
+def _lines(configuration: Configuration, left_out: Sequence[str]) -> Iterator[str]:
     for section, keys in groupby(KEYS.values(), key=lambda key: key.section):
+        if section in left_out:
+            continue
         yield ""
         yield f"# {SECTIONS[section].__doc__}"
         yield f"[{section}]"

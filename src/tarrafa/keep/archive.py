@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tarrafa import __version__
 from tarrafa.clock import Clock
-from tarrafa.disk import map_disk_errors, sync_folder
+from tarrafa.disk import make_folder, map_disk_errors, sync_folder
 from tarrafa.errors import WorkError
 from tarrafa.keep.archive_files import Place, archive_files, check_end, file_name
 from tarrafa.keep.archive_reader import end_of_pages
@@ -207,7 +207,7 @@ def _is_complete(page: Page) -> bool:
 def open_archive(folder: Path, durable: Place, clock: Clock, settings: ArchiveSettings = _DEFAULT_SETTINGS) -> Archive:
     """Open or create an archive. `durable` is the caller's last saved place; an incomplete page after it is removed."""
     with map_disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         files = archive_files(folder)
         check_end(folder, files, durable)
         end = _end_of_complete(files, durable)

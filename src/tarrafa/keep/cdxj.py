@@ -78,10 +78,10 @@ _SPELLING = [chr(octet) if 0x20 < octet < 0x7F and octet not in b"#%" else f"%{o
 
 
 @contextlib.contextmanager
-def sorted_lines(lines: Iterable[str], folder: Path, chunk_lines: int = CHUNK_LINES) -> Iterator[Iterator[str]]:
+def sorted_lines(lines: Iterable[str], folder: Path | None, chunk_lines: int = CHUNK_LINES) -> Iterator[Iterator[str]]:
     """Sort any number of lines by code points: sort chunks in memory, then merge them from files.
 
-    The chunks are in a temporary folder below `folder`.
+    The chunks are in a temporary folder below `folder`, or where the system has temporary files.
     """
     with tempfile.TemporaryDirectory(prefix="sorting-", dir=folder) as temporary:
         chunks: list[Path] = []

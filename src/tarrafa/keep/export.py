@@ -1,11 +1,16 @@
-"""Export a crawl into one file that other tools read. The file appears complete or not at all."""
+"""Export a crawl into one file that other tools read. The file appears complete or not at all.
 
+Without a file, `out` is None, and the data goes to standard output.
+"""
+
+import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.keep.archive_files import Place, archive_files, check_end
@@ -36,29 +41,30 @@ class Snapshot(NamedTuple):
     end: Place  # of the archive
 
 
-def export_warc(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgress) -> int:
+def export_warc(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write all archives one after the other, which is a valid archive; return the number of bytes."""
     # Reading every page checks that what is copied afterwards is not damaged.
     for _ in _stored_pages(snapshots, progress):
         pass
-    with map_disk_errors(out), atomic_file(out) as file:
+    count = 0
+    with _open_output(out) as file:
         for path, size_bytes in _archive_parts(snapshots):
             with path.open("rb") as part:
                 for start in range(0, size_bytes, _COPY_BYTES):
-                    file.write(part.read(min(_COPY_BYTES, size_bytes - start)))
-        return file.tell()
+                    count += file.write(part.read(min(_COPY_BYTES, size_bytes - start)))
+    return count
 
 
-def export_parquet(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgress) -> int:
+def export_parquet(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write all documents as one Parquet file; return their number."""
-    with map_disk_errors(out), atomic_file(out) as file:
+    with _open_output(out) as file:
         return write_parquet(file, DOCUMENTS, group_batches(_document_batches(snapshots, progress), DOCUMENTS))
 
 
-def export_jsonl(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgress) -> int:
+def export_jsonl(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write each document as a JSON object on a line of its own; return their number."""
     count = 0
-    with map_disk_errors(out), atomic_file(out) as file:
+    with _open_output(out) as file:
         for batch in _document_batches(snapshots, progress):
             for row in batch.to_pylist():
                 file.write(json.dumps(_jsonable(row), ensure_ascii=False).encode() + b"\n")
@@ -66,24 +72,24 @@ def export_jsonl(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgr
     return count
 
 
-def export_cdxj(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgress) -> int:
+def export_cdxj(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write a sorted index of the archives' pages for web archive players; return the number of lines."""
     count = 0
     unsorted = (cdxj_line(stored, path.name) for path, stored in _stored_pages(snapshots, progress))
-    with map_disk_errors(out), sorted_lines(unsorted, out.parent) as lines, atomic_file(out) as file:
+    with sorted_lines(unsorted, out.parent if out else None) as lines, _open_output(out) as file:
         for line in lines:
             file.write(line.encode() + b"\n")
             count += 1
     return count
 
 
-def export_records(snapshots: Sequence[Snapshot], out: Path, progress: ExportProgress, html: HtmlReader) -> int:
+def export_records(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress, html: HtmlReader) -> int:
     """Write each HTML page as `||| URL | HTML |||` on lines of its own, in UTF-8; return their number.
 
     The format has no escape, so three bars within a page are written `||&#124;`, which means the same in HTML.
     """
     count = 0
-    with map_disk_errors(out), atomic_file(out) as file:
+    with _open_output(out) as file:
         for _, stored in _stored_pages(snapshots, progress, read_whole_pages):
             text = html(stored.page)
             if text is not None:
@@ -91,6 +97,17 @@ def export_records(snapshots: Sequence[Snapshot], out: Path, progress: ExportPro
                 file.write(record.encode("utf-8", "replace"))
                 count += 1
     return count
+
+
+@contextlib.contextmanager
+def _open_output(out: Path | None) -> Iterator[BinaryIO]:
+    """Open the file to write, or standard output if there is none."""
+    if out is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with map_disk_errors(out), atomic_file(out) as file:
+        yield file
 
 
 def _archive_parts(snapshots: Sequence[Snapshot]) -> Iterator[tuple[Path, int]]:

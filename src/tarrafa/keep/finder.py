@@ -8,12 +8,14 @@
 2. A catalogue is complete or absent; one process at a time makes it, and the others wait.
 3. Every catalogue may be removed at any time. `update` removes those without a segment.
 
-A segment with few rows has its catalogue in memory only. So does every segment if the folder is not writable.
+A segment with few rows has its catalogue in memory only. So does every segment if the folder is of another user or
+not writable.
 """
 
 import contextlib
 import fcntl
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -204,7 +206,7 @@ class Finder:
             self._catalogues.pop(key, None)
         for identity in gone:
             self._stretches.pop(identity, None)
-        if not self._folder.is_dir():
+        if not self._folder.is_dir() or not _is_own(self._folder):
             return
         with contextlib.suppress(OSError), _lock(self._folder):
             remove_unfinished(self._folder)
@@ -217,6 +219,8 @@ class Finder:
 def _load_or_make(path: Path, mark: str, make: Callable[[], ArrowColumns]) -> ArrowColumns:
     """Return the columns of a file, which is made if it is missing."""
     found: ArrowColumns | None = map_columns(path, mark)
+    if found is None and not _is_own(path.parent.parent):
+        return make()
     if found is None:
         try:
             path.parent.mkdir(exist_ok=True)
@@ -226,6 +230,11 @@ def _load_or_make(path: Path, mark: str, make: Callable[[], ArrowColumns]) -> Ar
             event(_log, "catalogue not stored", logging.WARNING, path=str(path), reason=error.strerror or str(error))
             found = make()
     return found
+
+
+def _is_own(folder: Path) -> bool:
+    """Return True if this user may store a catalogue. One of another user could not be replaced by the owner."""
+    return os.access(folder, os.W_OK) and folder.stat().st_uid == os.geteuid()
 
 
 def _store(path: Path, mark: str, columns: ArrowColumns) -> ArrowColumns:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
+from tarrafa.disk import atomic_file, make_folder, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.keep.segment_reader import (
     Segment,
@@ -45,7 +45,7 @@ class SegmentWriter:
         self._layout = layout
         self._checkpoint = checkpoint
         with map_disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._recover()
             self._next = max((segment.last for segment in list_segments(folder)), default=-1) + 1
 

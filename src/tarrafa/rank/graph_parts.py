@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
+from tarrafa.disk import atomic_file, make_folder, map_disk_errors, remove_unfinished
 from tarrafa.errors import DamagedError
 from tarrafa.rank.reduction import DocumentPart, DocumentRows, LinkPart, LinkRows
 
@@ -54,7 +54,7 @@ class GraphParts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
         with map_disk_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             remove_unfinished(self._folder)
             listed = self._listed()
             self._parts = _contiguous(listed)

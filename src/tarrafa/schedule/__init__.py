@@ -49,7 +49,7 @@ from tarrafa.schedule.order import (
 )
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
-from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seeds
+from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seed, read_seeds
 from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
@@ -88,6 +88,7 @@ __all__ = [
     "Workbench",
     "WorkbenchCounts",
     "join_seeds",
+    "read_seed",
     "read_seeds",
     "rule_of",
 ]

@@ -7,8 +7,11 @@ most hosts redirect to https from there. A bad seed is reported with its positio
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tarrafa.errors import InputError
 from tarrafa.texts import quoted
 from tarrafa.urls import parse
+
+BAD_SEEDS_LIMIT = 10  # a file that is no list of seeds may have millions
 
 
 class BadSeed(NamedTuple):
@@ -23,28 +26,41 @@ class BadSeed(NamedTuple):
 
 class Seeds(NamedTuple):
     urls: tuple[str, ...] = ()  # canonical, without duplicates, in the given order
-    bad: tuple[BadSeed, ...] = ()
+    bad: tuple[BadSeed, ...] = ()  # the first of them
+    bad_count: int = 0  # of all
 
 
 def read_seeds(origin: str, lines: Iterable[str]) -> Seeds:
     """Read one seed a line. A `#` at the beginning or after a space starts a comment."""
     urls: dict[str, None] = {}
-    bad = []
+    bad: list[BadSeed] = []
+    bad_count = 0
     for number, line in enumerate(lines, 1):
         text = _without_comment(line)
         if text:
             url, problem = _read(text)
-            if problem:
-                bad.append(BadSeed(origin, number, text, problem))
-            else:
+            if not problem:
                 urls[url] = None
-    return Seeds(tuple(urls), tuple(bad))
+                continue
+            bad_count += 1
+            if len(bad) < BAD_SEEDS_LIMIT:
+                bad.append(BadSeed(origin, number, text, problem))
+    return Seeds(tuple(urls), tuple(bad), bad_count)
+
+
+def read_seed(text: str) -> str:
+    """Return the canonical URL of one seed; raise InputError if it is none."""
+    url, problem = _read(text.strip())
+    if problem:
+        raise InputError(f"{quoted(text)} {problem}; write for example https://example.org/ or example.org")
+    return url
 
 
 def join_seeds(parts: Iterable[Seeds]) -> Seeds:
     parts = tuple(parts)
     urls = dict.fromkeys(url for part in parts for url in part.urls)
-    return Seeds(tuple(urls), tuple(bad for part in parts for bad in part.bad))
+    bad = [bad for part in parts for bad in part.bad]
+    return Seeds(tuple(urls), tuple(bad[:BAD_SEEDS_LIMIT]), sum(part.bad_count for part in parts))
 
 
 def _without_comment(line: str) -> str:

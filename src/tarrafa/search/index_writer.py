@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tantivy import Document, Query
 
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.disk import LOCK_FILE, FolderLock, map_disk_errors, remove_unfinished, replace_file
+from tarrafa.disk import LOCK_FILE, FolderLock, make_folder, map_disk_errors, remove_unfinished, replace_file
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.expiry import expired_pattern
 from tarrafa.search.fields import (
@@ -94,7 +94,7 @@ class IndexWriter:
         # Filled by renew, emptied by commit: numbers of rows, and the sums of their anchors.
         self._renewed: list[tuple[I64, U64]] = []
         with map_disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._lock = FolderLock(folder)
             try:
                 self._open(is_new)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from tarrafa.disk import sync_folder
+from tarrafa.disk import rename_file
 from tarrafa.lab.engines.engine_folder import append_to, complete_records, record_bytes, record_of
 from tarrafa.lab.engines.key_value import KeyValue, KeyValueRepository, StoreTraits
 from tarrafa.verify.veuniq.stored_files import write_file
@@ -44,8 +44,7 @@ class _JournalStore:
         self._replayed = 0
         data = record_of(_pack(self._pairs.items()))
         write_file(self._path.parent, "journal.new", [data], len(self._pairs))
-        self._path.with_suffix(".new").replace(self._path)
-        sync_folder(self._path.parent)
+        rename_file(self._path.with_suffix(".new"), self._path)
         self._size_bytes = len(data)
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
