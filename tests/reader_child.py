@@ -38,7 +38,7 @@ def answer(words: list[str]) -> tuple[int, str, str]:
     out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = show(Path(words[1]), words[2]) if words[0] == "get" else run(words)
-    return code, out.buffer.getvalue().decode(errors="replace"), err.getvalue()  # type: ignore[attr-defined]
+    return code, out.buffer.getvalue().decode(errors="replace"), err.getvalue()
 
 
 if __name__ == "__main__":

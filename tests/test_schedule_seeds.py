@@ -69,5 +69,5 @@ def test_many_bad_seeds_are_counted_and_the_first_are_kept() -> None:
 
 def test_one_seed_is_read_as_a_crawl_reads_it() -> None:
     assert read_seed(" Example.org:80/a/../b ") == "http://example.org/b"
-    with pytest.raises(InputError, match="nor the name of a host"):
+    with pytest.raises(InputError, match="names a user"):
         read_seed("mailto:a@b")
