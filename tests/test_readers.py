@@ -52,7 +52,8 @@ def crawl(web: ServedWeb, public: Path) -> Path:
     assert run(["rank", "--dir", str(folder), "--json"]) == 0
     assert run(["index", "--dir", str(folder), "--json"]) == 0
     for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o555 if path.is_dir() else 0o444)
+        # Only taken away: what another user cannot read is for the crawl to mend.
+        path.chmod(path.stat().st_mode & 0o555)
     return folder
 
 

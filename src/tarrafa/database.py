@@ -101,6 +101,8 @@ class DatabaseReader:
             self._connection = self._connect()
         try:
             ((version,),) = self.rows("PRAGMA user_version")
+            if not version and not self.rows("SELECT 1 FROM sqlite_schema LIMIT 1"):
+                raise WorkError(f"{self._path} is empty: it is being created; try again in a moment")
             if version != number:
                 raise DamagedError(f"{self._path} has format {version}, not {number}; {self._remedy}")
         except BaseException:

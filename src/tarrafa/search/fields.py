@@ -27,6 +27,7 @@ import pyarrow as pa
 import tantivy
 from tantivy import Filter, Schema, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
+from tarrafa.disk import describe_disk_error
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.expiry import expiry_facts, is_expired
 from tarrafa.search.words import WORD_MAX_CHARS, lower_words
@@ -40,6 +41,7 @@ WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (
 )
 _SPACED = "spaced"
 _TANTIVY_META = "meta.json"  # tantivy replaces it with every commit
+TANTIVY_LISTS = (_TANTIVY_META, ".managed.json")
 _TANTIVY_LOCK = ".lock"  # ends the names of its lock files
 _READ_TRIES = 5
 _REMEDY = "rebuild it with tarrafa index --rebuild"
@@ -96,6 +98,8 @@ def open_index_reader(folder: Path) -> tantivy.Index:
             with tempfile.TemporaryDirectory(prefix="tarrafa-index-") as links:
                 _link_files(folder, Path(links))
                 index = tantivy.Index.open(links)
+        except PermissionError as error:
+            raise WorkError(describe_disk_error(error, folder)) from error
         except (ValueError, OSError) as error:
             # The writer may have removed files in the meantime, with a new commit.
             if index_stamp(folder) == stamp:

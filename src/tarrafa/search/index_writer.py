@@ -10,6 +10,7 @@ A page that was fetched and may be indexed is added. A page that is gone, redire
 expired is removed. A page that failed or is unchanged stays as it was.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ from tarrafa.search.fields import (
     SITE,
     STEMS,
     STORED,
+    TANTIVY_LISTS,
     TITLE,
     TITLES,
     WORDS,
@@ -203,6 +205,7 @@ class IndexWriter:
                 self._writer.commit()
             except ValueError as error:
                 raise WorkError(f"{self._folder}: {error}; nothing was damaged, go on when there is room") from error
+            _give_usual_modes(self._folder)
             for rows, sums in self._renewed:
                 self._sums.change(rows, sums)
             self._renewed.clear()
@@ -211,7 +214,20 @@ class IndexWriter:
     def close(self) -> None:
         """Wait for tantivy to merge segments, then unlock the folder. Uncommitted rows are dropped."""
         self._writer.wait_merging_threads()
+        with map_disk_errors(self._folder):
+            _give_usual_modes(self._folder)
         self._lock.release()
+
+
+def _give_usual_modes(folder: Path) -> None:
+    """Let others read the files that tantivy replaces, as they may read those of the state file.
+
+    Tantivy makes them as temporary files, which only their owner may read.
+    """
+    mode = (folder / LOCK_FILE).stat().st_mode
+    for name in TANTIVY_LISTS:
+        with contextlib.suppress(FileNotFoundError):
+            (folder / name).chmod(mode)
 
 
 def _clear(folder: Path) -> None:
