@@ -252,7 +252,7 @@ def test_crawl_has_a_configuration_of_its_own() -> None:
 def test_named_file_changes_single_keys_of_a_crawl() -> None:
     Path("own.toml").write_text('[crawl]\nscope = "pt"\nhost_pages = 9\n')
     Path("named.toml").write_text('[crawl]\nscope = "br"\n')
-    found = load(Path("named.toml"), {"crawl.in_flight": 3}, Path("own.toml"))
+    found = load(Path("named.toml"), {"crawl.in_flight": 3}, crawl_file=Path("own.toml"))
     assert (found.crawl.scope, found.crawl.host_pages, found.crawl.in_flight) == ("br", 9, 3)
 
 

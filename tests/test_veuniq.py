@@ -304,8 +304,8 @@ def test_the_texts_are_parquet_with_the_columns_that_the_docs_name(filled: Veuni
     assert sum(table.num_rows for table in tables) == filled.counts().known
 
 
-def spill_files(repository: Veuniq) -> list[Path]:
-    return sorted(path for path in (repository._folder / "spill").iterdir() if path.suffix != ".index")
+def spill_files(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / "spill").iterdir() if path.suffix != ".index")
 
 
 def hosts_of_blocks(repository: Veuniq) -> list[str]:
@@ -314,25 +314,25 @@ def hosts_of_blocks(repository: Veuniq) -> list[str]:
     for number in range(100):
         url = f"http://narrow-{number}.example/"
         host_hash = int(keys_of([url], SEED).hosts[0])
-        block = next(block for block in repository._state.blocks if block.first <= host_hash < block.end)
+        block = next(block for block in repository.state.blocks if block.first <= host_hash < block.end)
         found.setdefault(block.first, url)
     return [found[first] for first in sorted(found)]
 
 
-def test_spills_go_although_some_blocks_never_have_anything_to_verify(filled: Veuniq) -> None:
+def test_spills_go_although_some_blocks_never_have_anything_to_verify(filled: Veuniq, tmp_path: Path) -> None:
     """A crawl of few hosts, after one of many: the blocks of the others are not verified again."""
     list(drain(filled, 100))
     wide, narrow = hosts_of_blocks(filled)[:2]
     for number in range(200, 260):
         urls = [f"{wide}{number}-{page}" for page in range(3)] + [f"{narrow}{number}-{page}" for page in range(2)]
         filled.cycle(Batch(number, extracted=extracted(urls)))
-    assert 0 < len(spill_files(filled)) < 10
+    assert 0 < len(spill_files(tmp_path)) < 10
     list(drain(filled, 300))
-    assert spill_files(filled) == []
+    assert spill_files(tmp_path) == []
     assert list(filled.problems()) == []
 
 
-def test_disk_of_spills_is_bounded_by_what_waits(filled: Veuniq) -> None:
+def test_disk_of_spills_is_bounded_by_what_waits(filled: Veuniq, tmp_path: Path) -> None:
     """One URL waits long for its block, beside many that are verified soon."""
     list(drain(filled, 100))
     rare, first, second = hosts_of_blocks(filled)[:3]
@@ -340,11 +340,9 @@ def test_disk_of_spills_is_bounded_by_what_waits(filled: Veuniq) -> None:
     for number in range(201, 230):
         urls = [f"{host}{number}-{page}" for host in (first, second) for page in range(200)]
         filled.cycle(Batch(number, extracted=extracted([*urls, f"{rare}{number}"])))
-        state = filled._state
+        state = filled.state
         since = {block.first: block.since for block in state.blocks}
-        waiting_bytes = sum(
-            len(part.data) for spill in state.spills for part in read_waiting(filled._folder, spill, since)
-        )
+        waiting_bytes = sum(len(part.data) for spill in state.spills for part in read_waiting(tmp_path, spill, since))
         newest_bytes = max((spill.stored.size_bytes for spill in state.spills), default=0)
         assert sum(spill.stored.size_bytes for spill in state.spills) <= 4 * waiting_bytes + 2 * newest_bytes
     list(drain(filled, 300))
@@ -352,22 +350,21 @@ def test_disk_of_spills_is_bounded_by_what_waits(filled: Veuniq) -> None:
     assert list(filled.problems()) == []
 
 
-def test_many_small_spills_become_one(filled: Veuniq) -> None:
+def test_many_small_spills_become_one(filled: Veuniq, tmp_path: Path) -> None:
     list(drain(filled, 100))
     rare, usual = hosts_of_blocks(filled)[:2]
     for number in range(200, 300):
         urls = [f"{usual}{number}-{page}" for page in range(150)]
         filled.cycle(Batch(number, extracted=extracted([*urls, f"{rare}{number}"])))
-        assert len(spill_files(filled)) <= 66
+        assert len(spill_files(tmp_path)) <= 66
     assert filled.counts().waiting >= 99
     assert list(filled.problems()) == []
     list(drain(filled, 400))
     assert all(filled.lookup(f"{rare}{number}") for number in range(200, 300))
 
 
-def test_readers_need_no_lock_and_see_a_commit(filled: Veuniq) -> None:
-    folder = filled._folder
-    assert counts_of(folder) == filled.counts()
-    assert problems_of(folder) == []
-    (folder / filled._state.blocks[0].runs[0].name).write_bytes(b"")
-    assert len(problems_of(folder)) == 1
+def test_readers_need_no_lock_and_see_a_commit(filled: Veuniq, tmp_path: Path) -> None:
+    assert counts_of(tmp_path) == filled.counts()
+    assert problems_of(tmp_path) == []
+    (tmp_path / filled.state.blocks[0].runs[0].name).write_bytes(b"")
+    assert len(problems_of(tmp_path)) == 1

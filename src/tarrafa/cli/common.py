@@ -67,7 +67,7 @@ def configured(context: typer.Context, flags: Mapping[str, object], folder: Craw
     shared = context.obj
     assert isinstance(shared, GlobalFlags)
     crawl_file = folder.configuration if folder is not None and folder.has_configuration() else None
-    configuration = load(shared.file, {**shared.flags, **flags}, crawl_file)
+    configuration = load(shared.file, {**shared.flags, **flags}, crawl_file=crawl_file)
     section = configuration.log
     logs.start(section.level, section.format, file=None if section.file == "none" else Path(section.file))
     return configuration

@@ -49,7 +49,9 @@ class _Tables(NamedTuple):
     def before(self, other: "_Tables") -> "_Tables":
         """Return both, these first, each once."""
         rules, hosts = (*self.rules, *other.rules), (*self.hosts, *other.hosts)
-        return _Tables(tuple(dict.fromkeys(rules)), tuple(each for n, each in enumerate(hosts) if each not in hosts[:n]))
+        return _Tables(
+            tuple(dict.fromkeys(rules)), tuple(each for n, each in enumerate(hosts) if each not in hosts[:n])
+        )
 
 
 def load(
