@@ -16,6 +16,7 @@ from servers import Server, Visit
 from tarrafa import __version__, wiring
 from tarrafa.agent import Ending, Progress
 from tarrafa.cli.app import COMMANDS, EXAMPLES, GROUPS, app, run
+from tarrafa.cli.endings import exit_code
 from tarrafa.cli.progress_view import summary
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
@@ -352,10 +353,22 @@ def test_no_example_of_the_help_is_taken_for_markup(name: str) -> None:
     ("progress", "directory", "last_line"),
     [
         (
-            Progress(Ending.DONE, disk_bytes=2_060_000, host_statuses={"suspended": {"busy": 2, "timeout": 1}}),
+            Progress(Ending.SUSPENDED, disk_bytes=2_060_000, suspended=3),
             Path("crawl"),
-            "Done: no more URLs can be fetched now. "
-            "3 hosts suspended; run the same command later to continue with them. Data is in crawl/ (2.06 MB).",
+            "Suspended: 3 hosts still have URLs and are suspended. Run the same command again to continue. "
+            "--wait stays for suspended hosts. Data is in crawl/ (2.06 MB).",
+        ),
+        (
+            Progress(Ending.FAILED, reason="the disk is full", disk_bytes=1_000),
+            Path("crawl"),
+            "Failed: the disk is full. Everything up to the last checkpoint is saved. "
+            "Run the same command again to continue. Data is in crawl/ (1.00 kB).",
+        ),
+        (
+            Progress(Ending.NOTHING, host_statuses={"suspended": {"refused": 1}}),
+            Path("crawl"),
+            "Nothing was fetched. Why: hosts suspended: refused. The port is closed: check that the server runs, "
+            "and the port. Run the same command again to continue. Data is in crawl/ (0 B).",
         ),
         (
             Progress(Ending.PAGES, disk_bytes=1_000, host_statuses={"suspended": {"busy": 1}}),
@@ -366,7 +379,7 @@ def test_no_example_of_the_help_is_taken_for_markup(name: str) -> None:
         (
             Progress(Ending.DONE, disk_bytes=1_000),
             None,
-            "Done: no more URLs can be fetched now. Data (1.00 kB) was not kept; give --dir to keep it.",
+            "Done: no more URLs can be fetched. Data (1.00 kB) was not kept; give --dir to keep it.",
         ),
     ],
 )
@@ -379,3 +392,16 @@ def test_summary_says_what_happened_what_it_means_and_what_to_do(
 @pytest.mark.parametrize("ending", Ending)
 def test_every_ending_has_a_sentence(ending: Ending) -> None:
     assert summary(Progress(ending), Path("crawl")).splitlines()[-1].endswith("Data is in crawl/ (0 B).")
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        *((ending, 0) for ending in (Ending.DONE, Ending.PAGES, Ending.TIME, Ending.STOPPED)),
+        *((ending, 1) for ending in (Ending.NOTHING, Ending.FAILED)),
+        (Ending.SUSPENDED, 3),
+        (Ending.INTERRUPTED, 130),
+    ],
+)
+def test_every_ending_has_an_exit_code(ending: Ending, code: int) -> None:
+    assert exit_code(ending) == code

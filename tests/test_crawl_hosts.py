@@ -50,7 +50,7 @@ def asked(server: Server) -> list[str]:
 def crawl(folder: Path, *words: str, code: int = 0) -> dict[str, Any]:
     done = run("--config", str(hasty(folder)), "crawl", "--dir", str(folder / "crawl"), "--json", *words)
     assert done.returncode == code, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if code == 0 else {"error": done.stderr}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {"error": done.stderr}
     return found
 
 
@@ -115,9 +115,9 @@ def test_robots_txt_that_cannot_be_had_elsewhere_lets_the_crawl_end(status: str,
         elsewhere = stack.enter_context(host(lambda _: later, "127.0.0.3"))
         port = elsewhere.port if later else 1
         first = stack.enter_context(host(redirecting(f"http://127.0.0.3:{port}/robots.txt"), "127.0.0.2"))
-        told = crawl(tmp_path, f"http://127.0.0.2:{first.port}/")
+        told = crawl(tmp_path, f"http://127.0.0.2:{first.port}/", code=1)
     assert asked(first) == ["/robots.txt"]
-    assert (told["pages"], told["hosts"], told["ending"]) == (0, 1, "done")
+    assert (told["pages"], told["hosts"], told["ending"]) == (0, 1, "nothing fetched")
     assert list(told["host_statuses"]) == ["suspended"]
 
 
@@ -163,7 +163,7 @@ def test_robots_txt_that_leads_in_circles_allows_everything(tmp_path: Path) -> N
 
 def test_host_without_robots_txt_that_answers_is_set_aside_and_nothing_of_it_is_visited(tmp_path: Path) -> None:
     with host(lambda _: answer("oops", "500 Internal Server Error"), "127.0.0.2") as server:
-        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/", code=1)
         assert asked(server) == ["/robots.txt"]
     assert told["pages"] == 0
     assert told["host_statuses"] == {"suspended": {"robots.txt http-500": 1}}
@@ -200,7 +200,7 @@ def test_private_host_is_refused_with_a_hint_and_visited_when_that_is_allowed(tm
     with host(lambda path: NOT_FOUND if path == "/robots.txt" else answer("<p>page"), "127.0.0.2") as server:
         url = f"http://127.0.0.2:{server.port}/"
         done = run("crawl", url, "--dir", str(tmp_path / "crawl"))
-        assert done.returncode == 0
+        assert done.returncode == 1
         assert "give --allow-private" in done.stdout
         assert asked(server) == []
         done = run("crawl", "--dir", str(tmp_path / "crawl"), "--allow-private", "--delay", "0s", "--json")
@@ -225,7 +225,7 @@ def test_redirects_are_urls_of_their_own_and_loops_end(tmp_path: Path) -> None:
         return answer("", "302 Found", "text/html", f"Location: {following}")
 
     with host(answers, "127.0.0.2") as server:
-        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
+        told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/", code=1)
     assert asked(server) == ["/robots.txt", "/", "/a", "/b"]
     assert told["outcomes"] == {"redirected": 3}
 
@@ -246,9 +246,10 @@ def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(
         words = ("--config", str(config), "crawl", *busy_names, *free_names, "--dir", str(tmp_path / "crawl"), "--json")
         done = run(*words)
         assert [asked(each) for each in busy] == [["/robots.txt"]] * 9
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
-    assert (told["pages"], told["ending"]) == (3, "done")
+    assert (told["pages"], told["ending"], told["suspended"]) == (3, "suspended hosts", 9)
+    assert told["suspended_until"] > 0
     assert told["host_statuses"] == {"suspended": {"busy": 9}}
     book = HostDatabase(CrawlFolder(tmp_path / "crawl").hosts)
     found = [book.host(name) for name in busy_names]

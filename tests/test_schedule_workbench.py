@@ -15,7 +15,7 @@ from tarrafa.schedule.messages import (
     Visit,
     VisitResult,
 )
-from tarrafa.schedule.retry_policy import HostFailure, RetryPolicy
+from tarrafa.schedule.retry_policy import HostFailure, RetryPolicy, RetryStep
 from tarrafa.schedule.workbench import Workbench
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
@@ -243,24 +243,85 @@ def test_host_of_a_crowded_address_is_put_off_with_its_urls_handed_back() -> Non
     assert bench.needs_urls(600.0, 5) == (A, B)
 
 
-def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again() -> None:
+def test_failing_host_waits_twice_as_long_each_time_and_its_url_is_tried_again_after_the_others() -> None:
     bench = with_hosts(A)
     now = 0.0
-    for tries, wait in enumerate((10.0, 20.0)):
+    for failures, wait in enumerate((10.0, 20.0, 40.0, 80.0), 1):
         visit = visited(bench, now)
-        assert (visit.url, visit.tries) == (f"{A}/0", tries)
-        assert bench.ended(visit, now, TIMEOUT) == FollowUp(Fate.AGAIN, back_off=BackOff(now + wait, tries + 1))
+        assert (visit.url, visit.tries) == (f"{A}/{(failures - 1) % 3}", failures // 4)
+        assert bench.ended(visit, now, TIMEOUT) == FollowUp(Fate.AGAIN, back_off=BackOff(now + wait, failures))
         assert (bench.next(now + wait - 0.1), bench.next_unresolved(now + wait - 0.1)) == (None, None)
         now += wait
         assert bench.next(now) is None  # its address is to be asked for again first
         settle(bench, now)
 
 
-def test_url_that_failed_too_often_is_final_and_the_next_one_is_tried() -> None:
+def test_url_that_failed_too_often_while_the_host_answers_is_final() -> None:
+    bench = workbench()
+    bench.add(A, urls(A, 5), 0.0)
+    fates = []
+    for number in range(7):
+        settle(bench, 1_000.0 * number)
+        visit = bench.next(1_000.0 * number)
+        if visit is None:  # its address is to be asked for again first
+            settle(bench, 1_000.0 * number)
+            visit = visited(bench, 1_000.0 * number)
+        answer = TIMEOUT if visit.url == f"{A}/0" else OK
+        fates.append((visit.url[-1], bench.ended(visit, 1_000.0 * number, answer).fate))
+    assert [fate for url, fate in fates if url == "0"] == [Fate.AGAIN, Fate.AGAIN, Fate.FINAL]
+    assert bench.remove(A, 1e6) == ()
+
+
+@pytest.mark.parametrize("answer", [TIMEOUT, VisitResult(503), VisitResult(0, FailureKind.REFUSED)])
+@pytest.mark.parametrize("count", [2, 3, 10])
+def test_no_url_of_a_host_that_is_suspended_is_final(answer: VisitResult, count: int) -> None:
+    """Three quick tries must not end a URL for ever when it is the host that fails."""
+    bench = workbench()
+    bench.add(A, urls(A, count), 0.0)
+    told = [fail(bench, 0.0, answer) for _ in range(5)]
+    assert [each.fate for each in told] == [Fate.AGAIN] * 4 + [Fate.RETURNED]
+    assert sorted(told[-1].urls) == urls(A, count)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(VisitResult(0, kind) for kind in (FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.TLS)),
+        VisitResult(0, FailureKind.TIMEOUT, is_unreached=True),
+    ],
+)
+def test_last_url_of_a_host_that_cannot_be_reached_is_not_final(answer: VisitResult) -> None:
+    bench = workbench()
+    bench.add(A, [f"{A}/"], 0.0)
+    told = [fail(bench, 0.0, answer) for _ in range(5)]
+    assert (told[-1].fate, told[-1].urls) == (Fate.RETURNED, (f"{A}/",))
+
+
+def test_first_url_that_failed_stays_before_all_others() -> None:
+    """A page cannot be visited before its host's robots.txt."""
     bench = with_hosts(A)
-    assert [fail(bench, 0.0).fate for _ in range(3)] == [Fate.AGAIN, Fate.AGAIN, Fate.FINAL]
-    assert fail(bench, 0.0, OK) == FollowUp(Fate.FINAL)
-    assert bench.remove(A, 1e6) == (f"{A}/2",)
+    bench.add_first(A, f"{A}/robots.txt", 0.0)
+    fail(bench, 0.0)
+    settle(bench, 10.0)
+    bench.next(10.0)
+    settle(bench, 10.0)
+    assert visited(bench, 10.0).url == f"{A}/robots.txt"
+
+
+def test_host_that_answered_before_is_suspended_ten_times_as_often_before_it_is_given_up() -> None:
+    policy = RetryPolicy()
+    for has_answered, limit in ((False, 3), (True, 30)):
+        steps = [policy.step(HostFailure.TIMEOUT, 5, number, 600.0, has_answered=has_answered) for number in range(40)]
+        assert steps.index(RetryStep.GIVE_UP) == limit
+
+
+def test_postponed_visit_counts_neither_as_a_try_nor_as_a_failure_and_the_host_rests() -> None:
+    bench = with_hosts(A)
+    for number in range(10):
+        visit = visited(bench, 5.0 * number)
+        assert (visit.url, visit.tries) == (f"{A}/0", 0)
+        assert bench.postpone(visit, 5.0 * number) == FollowUp(Fate.AGAIN)
+        assert bench.next(5.0 * number + 4.9) is None
 
 
 def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_given_up() -> None:
@@ -277,7 +338,7 @@ def test_host_that_goes_on_failing_is_set_aside_for_longer_each_time_and_then_gi
         assert bench.add(A, urls(A), ended.event.until) == ()
         ended, now = fail_at(bench, ended.event.until)
     assert hours == [1.0, 4.0, 16.0]
-    assert ended == FollowUp(Fate.RETURNED, tuple(urls(A)), HostGivenUp(A, HostFailure.TIMEOUT))
+    assert ended == FollowUp(Fate.RETURNED, (f"{A}/1", f"{A}/2", f"{A}/0"), HostGivenUp(A, HostFailure.TIMEOUT))
 
 
 def test_host_with_a_past_waits_until_then_and_its_failures_go_on_counting() -> None:
@@ -332,7 +393,9 @@ def test_retry_after_wins_when_it_is_longer(asked: float, waited: float) -> None
 def test_long_retry_after_is_spent_set_aside_and_is_at_most_a_day() -> None:
     bench = with_hosts(A)
     ended = bench.ended(visited(bench, 0.0), 0.0, VisitResult(503, None, 0.1, 1e12))
-    assert ended == FollowUp(Fate.RETURNED, tuple(urls(A)), HostSuspended(A, HostFailure.BUSY, 86_400.0))
+    assert ended == FollowUp(
+        Fate.RETURNED, (f"{A}/1", f"{A}/2", f"{A}/0"), HostSuspended(A, HostFailure.BUSY, 86_400.0)
+    )
 
 
 def test_name_without_address_backs_off_and_a_private_one_is_given_up_at_once() -> None:
@@ -346,10 +409,17 @@ def test_name_without_address_backs_off_and_a_private_one_is_given_up_at_once() 
     assert bench.next_unresolved(10.0) == A
 
 
-@pytest.mark.parametrize("kind", [FailureKind.HEADER, FailureKind.ANSWER, FailureKind.URL, FailureKind.OTHER])
-def test_failure_that_is_the_urls_own_is_final_and_the_host_goes_on(kind: FailureKind) -> None:
+@pytest.mark.parametrize("kind", [FailureKind.HEADER, FailureKind.ANSWER, FailureKind.OTHER])
+def test_host_whose_answers_cannot_be_used_is_suspended(kind: FailureKind) -> None:
     bench = with_hosts(A)
-    assert bench.ended(visited(bench, 0.0), 0.0, VisitResult(0, kind, 0.1)) == FollowUp(Fate.FINAL)
+    told = [fail(bench, 0.0, VisitResult(0, kind)) for _ in range(5)][-1]
+    assert told.event is not None
+    assert (told.event.reason, told.fate) == (HostFailure(kind.value), Fate.RETURNED)
+
+
+def test_failure_that_is_the_urls_own_is_final_and_the_host_goes_on() -> None:
+    bench = with_hosts(A)
+    assert bench.ended(visited(bench, 0.0), 0.0, VisitResult(0, FailureKind.URL, 0.1)) == FollowUp(Fate.FINAL)
     assert visited(bench, 5.0).url == f"{A}/1"
 
 

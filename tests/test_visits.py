@@ -392,7 +392,7 @@ def test_failed_page_is_retried_then_ends_with_its_failure_which_the_record_coun
 def test_failure_that_is_about_one_url_is_final_at_once() -> None:
     brain = BrainDriver()
     brain.allow_all(A)
-    failure = brain.fail(brain.next_fetch(), FailureKind.HEADER)
+    failure = brain.fail(brain.next_fetch(), FailureKind.URL)
     assert brain.take() == [EndUrl(f"{A}/", failure)]
     assert (brain.record(A).failures, brain.record(A).consecutive_failures) == (1, 0)
 

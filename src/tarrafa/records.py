@@ -91,6 +91,7 @@ class Failure(NamedTuple):
     url: str
     kind: FailureKind
     detail: str
+    is_unreached: bool = False  # there was no connection, so that the failure is not about the URL
 
 
 class Transport(Protocol):

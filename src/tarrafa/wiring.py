@@ -43,6 +43,8 @@ from tarrafa.schedule import (
     Workbench,
     rule_of,
 )
+from tarrafa.texts import quoted
+from tarrafa.urls import host_name
 from tarrafa.verify import RepositoryBounds
 
 if TYPE_CHECKING:
@@ -99,6 +101,18 @@ def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     read_text(configuration, "fetch.proxy", parse_proxy)
     read_text(configuration, "fetch.name_servers", parse_name_servers)
     scope(configuration, seeds)
+
+
+def require_seed_in_scope(configuration: Configuration, seeds: tuple[str, ...]) -> None:
+    """Refuse a scope that leaves out every seed, as a misspelt word does: it is taken for a suffix."""
+
+    def read(text: str) -> None:
+        rule = rule_of(text, seeds)
+        if seeds and not any(rule(host_name(url)) for url in seeds):
+            known = '"any", "seeds" (the sites of the seeds), or a suffix of host names such as "br"'
+            raise InputError(f"{quoted(text)} leaves out every seed; write {known}")
+
+    read_text(configuration, "crawl.scope", read)
 
 
 def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:

@@ -18,8 +18,17 @@ class Discovery:
         self._scope = scope
         self._order = order
 
+    def offer_seed(self, into: Unsaved, url: str) -> bool:
+        """Offer a seed; return False if it is refused. No page links to it, so offering it again changes nothing."""
+        refusal = self._scope.judge(url, 0)
+        if refusal is not None:
+            into.counts[f"refusal {refusal}"] += 1
+            return False
+        into.found.setdefault(url, [self._order.priority(url), 0, 0, 0, UrlKind.PAGE])
+        return True
+
     def offer(self, into: Unsaved, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
-        """Offer a URL that is not a link: a seed, or one that a sitemap lists. `own` is the prefix of the lister."""
+        """Offer a URL that a sitemap lists, or that is one. `own` is the prefix of the lister."""
         refusal = self._scope.judge(url, depth)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1

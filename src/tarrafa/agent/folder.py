@@ -52,12 +52,16 @@ class CrawlFolder(CrawlPaths):
             make_folder(self.agent)
             return FolderLock(self.agent)
 
+    def known_seeds(self) -> Seeds:
+        """Return the seeds that the crawl has."""
+        with map_disk_errors(self.root):
+            text = self.seeds.read_text(errors="replace") if self.seeds.exists() else ""
+        return read_seeds(str(self.seeds), text.splitlines())
+
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
         """Add seeds; return all that the crawl ever had."""
+        known = self.known_seeds()
         with map_disk_errors(self.root):
-            known = read_seeds(
-                str(self.seeds), self.seeds.read_text(errors="replace").splitlines() if self.seeds.exists() else ()
-            )
             seeds = join_seeds([known, Seeds(urls)])
             if seeds.urls != known.urls:
                 replace_file(self.seeds, "".join(f"{url}\n" for url in seeds.urls).encode())
@@ -71,6 +75,16 @@ class CrawlFolder(CrawlPaths):
     def write_status(self, status: dict[str, Any]) -> None:
         with map_disk_errors(self.root):
             replace_file(self.status, json.dumps(status).encode(), sync=False)
+
+    def write_last_status(self, status: dict[str, Any]) -> None:
+        """Write the status of a run that failed, perhaps because the disk is full: over the last one if need be."""
+        data = json.dumps(status).encode()
+        try:
+            replace_file(self.status, data, sync=False)
+        except OSError:
+            with contextlib.suppress(OSError), self.status.open("r+b") as file:
+                file.write(data)
+                file.truncate()
 
     def read_status(self) -> dict[str, Any]:
         with map_disk_errors(self.root):

@@ -59,6 +59,16 @@ class CrawlLimits(NamedTuple):
     has_contact: bool = False  # without a contact, hosts of the public web are not visited
 
 
+class SuspendedHosts(NamedTuple):
+    """Hosts that are suspended and have URLs in the repository."""
+
+    hosts_count: int = 0
+    until: float | None = None  # wall-clock time at which the first comes back
+
+    def plus(self, until: float) -> "SuspendedHosts":
+        return SuspendedHosts(self.hosts_count + 1, until if self.until is None else min(until, self.until))
+
+
 class Purpose(Enum):
     """What a fetch is for."""
 
@@ -231,6 +241,8 @@ class Frontier:
         # Suspended hosts that keep a URL here: a heap by wall-clock time. Filled by hold_back, emptied by _wake.
         self._suspended: list[tuple[float, str]] = []
         self._suspended_names: set[str] = set()
+        # Suspended hosts that the repository has scheduled since the caller last reset this.
+        self.suspended = SuspendedHosts()
         # Hosts that wait for a robots.txt of another host. Filled by hold, emptied by release.
         self._held: set[str] = set()
 
@@ -253,17 +265,23 @@ class Frontier:
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
         name, urls, depths, kinds, _ = scheduled
-        if name in self._suspended_names or not self._is_admissible(name):
+        if not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
+        if name in self._suspended_names:
+            self.suspended = self.suspended.plus(host.until)
+            return False
         if self.is_full(host):
             self.refuse(host, scheduled)
             return False
         if host.status == HostStatus.GIVEN_UP:
             self._hosts.welcome(host)
-        if host.status == HostStatus.SUSPENDED and self._wait_seconds(host, at):
+        # The workbench keeps its own time: it may be about to let the host come back.
+        is_here = self._workbench.is_suspended(name)
+        if host.status == HostStatus.SUSPENDED and (is_here or self._wait_seconds(host, at)):
+            self.suspended = self.suspended.plus(host.until)
             self.urls.add(name, urls[:1], depths[:1], kinds[:1])
-            if not self._workbench.is_suspended(name):
+            if not is_here:
                 self.hold_back(name, host.until)
             return False
         has_new = self.urls.add(name, urls, depths, kinds) > 0

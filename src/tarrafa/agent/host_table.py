@@ -10,6 +10,7 @@ A host's record can be exported whole and imported by another owner.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -311,8 +312,10 @@ class HostTable:
                 del self._records[name]
 
     def close(self) -> None:
-        self._storage.close()
-        self._journal.close()
+        """Close both, also if one of them fails."""
+        with ExitStack() as parts:
+            parts.callback(self._journal.close)
+            parts.callback(self._storage.close)
 
 
 def _count_answer(record: HostRecord, times: Timings) -> None:

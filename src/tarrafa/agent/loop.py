@@ -19,6 +19,7 @@ from tarrafa.agent.frontier import (
     OfferSitemaps,
     Purpose,
     Resolve,
+    SuspendedHosts,
     Tell,
     TellGivenUp,
     TellRobotsUnreachable,
@@ -41,6 +42,7 @@ REPORT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.001  # at least, so that other callbacks get their turn
 _UNLIMITED = 2**31
 _TAKE_COUNT = 5_000  # hosts and URLs at a time, for the same reason
+_SEEDS = "seeds"  # the total of seeds that were accepted
 _NO_PLACE = Place(NO_FILE, 0)
 
 
@@ -48,6 +50,7 @@ class RunLimits(NamedTuple):
     pages: int | None = None  # of the whole crawl; visits that bring no page do not count
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
+    is_waiting: bool = False  # stay until no suspended host has URLs
 
 
 class RunStart(NamedTuple):
@@ -89,6 +92,7 @@ class Agent:
         totals = checkpoints.totals
         self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
         self._reported_at = float("-inf")
+        self._search_at = float("-inf")  # no block has anything to visit before
 
     def stop(self) -> None:
         """Begin no more visits; those in flight are finished and their pages kept."""
@@ -103,25 +107,49 @@ class Agent:
         await self._recover(seeds)
         while self._ending is Ending.RUNNING or self._visits.in_flight:
             is_short = self._step(report)
-            if is_short and self._is_exhausted() and not await self._search_blocks():
-                self._ending = Ending.DONE
+            if is_short and self._is_exhausted() and not await self._search_blocks() and self._ends():
                 break
             await self._pause(is_short)
         self._raise_error()
         await self._checkpoints.finish()
         progress = self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
+        if self._frontier.suspended.hosts_count:
+            left = self._frontier.suspended
+            progress = progress._replace(suspended=left.hosts_count, suspended_until=left.until)
         events.crawl_ended(progress.ending, progress.pages, progress.seconds)
         return progress
 
+    def _ends(self) -> bool:
+        """End the crawl, because no block has anything to visit now; return False to wait for suspended hosts."""
+        left, at = self._frontier.suspended, instant_of(self._clock)
+        if left.until is not None and self._limits.is_waiting:
+            self._search_at = at.monotonic + left.until - at.wall
+            return False
+        if self._ending is Ending.RUNNING:
+            self._ending = Ending.SUSPENDED if left.hosts_count else Ending.DONE
+            if not self._checkpoints.pages:
+                self._ending = Ending.NOTHING
+        return True
+
     async def _recover(self, seeds: Sequence[str]) -> None:
-        """Collect the pages again that a kill left unsaved, offer the seeds, and bring the repository up to both."""
+        """Collect the pages again that a kill left unsaved, offer new seeds, and run one cycle, so that visits begin.
+
+        Other blocks are verified as visits run short.
+        """
         for stored in self._checkpoints.unsaved_pages():
             await self._ingest.recover(stored.page, StoredAt(stored.place, stored.digest), stored.fields)
         self._hosts.recover()
-        for url in seeds:
-            self._discovery.offer(self._checkpoints.unsaved, url, 0)
-        while self._checkpoints.has_news and self._ending is Ending.RUNNING:
+        self._offer_seeds(seeds)
+        if self._checkpoints.has_news:
             await self._take(await self._checkpoints.run_now())
+
+    def _offer_seeds(self, seeds: Sequence[str]) -> None:
+        """Offer the seeds, unless all of them were accepted before. A wider scope may accept what was refused."""
+        unsaved, accepted = self._checkpoints.unsaved, self._checkpoints.totals[_SEEDS]
+        if accepted == len(seeds):
+            return
+        count = sum(self._discovery.offer_seed(unsaved, url) for url in seeds)
+        unsaved.counts[_SEEDS] += count - accepted
 
     def _step(self, report: Callable[[Progress], None]) -> bool:
         """Begin visits and a checkpoint if one is due; return True if visits run short."""
@@ -162,11 +190,13 @@ class Agent:
 
     def _is_exhausted(self) -> bool:
         checkpoints = self._checkpoints
+        at = instant_of(self._clock)
         is_saved = not checkpoints.is_running and not checkpoints.has_news
-        return is_saved and self._visits.is_exhausted(instant_of(self._clock))
+        return is_saved and at.monotonic >= self._search_at and self._visits.is_exhausted(at)
 
     async def _search_blocks(self) -> bool:
         """Return True if another block of the repository has something to visit."""
+        self._frontier.suspended = SuspendedHosts()
         for block in self._checkpoints.blocks():
             if await self._take(await self._checkpoints.scheduled_of(block)):
                 return True
@@ -311,6 +341,7 @@ class Agent:
             waiting=workbench.waiting,
             next_seconds=None if next_at is None else max(0.0, next_at - now),
             suspended=self._frontier.count_suspended(),
+            outage_seconds=self._outage_seconds(now),
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),
             disk_bytes=self._checkpoints.disk_bytes,
@@ -329,18 +360,27 @@ class Agent:
             spent_seconds=spent_seconds(totals),
         )
 
+    def _outage_seconds(self, now: float) -> float | None:
+        began_at = self._visits.outage.began_at
+        return None if began_at is None else now - began_at
+
     async def close(self) -> None:
+        """Close every part, also if one of them fails; the last failure is raised."""
         self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._checkpoints.close()
-        self._transport.close()
-        self._ingest.close()
+        async with contextlib.AsyncExitStack() as parts:  # the last one first
+            parts.callback(self._hosts.close)
+            parts.callback(self._archive.close)
+            parts.callback(self._flush_archive)
+            parts.callback(self._ingest.close)
+            parts.callback(self._transport.close)
+            parts.push_async_callback(self._checkpoints.close)
+
+    def _flush_archive(self) -> None:
         with contextlib.suppress(WorkError):  # reported already, or what is not flushed is fetched again
             self._archive.flush()
-        self._archive.close()
-        self._hosts.close()
 
 
 def _tell(instruction: Tell) -> None:

@@ -19,10 +19,14 @@ class Ending(StrEnum):
     """Why a crawl has ended."""
 
     RUNNING = "running"
-    DONE = "done"  # no URL can be fetched now
+    DONE = "done"  # no URL is left that may be fetched
+    SUSPENDED = "suspended hosts"  # no URL is left but those of hosts that are suspended
+    NOTHING = "nothing fetched"  # no URL is left that may be fetched now, and the crawl has no page
     PAGES = "page limit"
     TIME = "time limit"
-    STOPPED = "stopped"  # by a signal
+    STOPPED = "stopped"  # by a signal; the visits in flight were finished
+    INTERRUPTED = "interrupted"  # by a second signal, at once
+    FAILED = "failed"  # the work could not go on, as on a full disk; `Progress.reason` tells why
     KILLED = "killed"  # found by a later command: the process is gone and has not reported its end
 
 
@@ -48,7 +52,8 @@ class Progress(NamedTuple):
     ready: int = 0  # addresses that could be visited now
     waiting: int = 0  # hosts whose turn is yet to come
     next_seconds: float | None = None  # until a waiting host may be visited
-    suspended: int = 0  # hosts
+    suspended: int = 0  # hosts; at the end, those that still have URLs
+    suspended_until: float | None = None  # wall-clock time at which the first of them comes back, known at the end
     outage_seconds: float | None = None  # since this machine's network seems to be down; None if it is up
     given_up: int = 0
     memory_bytes: int = 0
@@ -67,6 +72,7 @@ class Progress(NamedTuple):
     cuts: Mapping[str, int] = {}  # pages with a cut body, text, title or list of links
     spent_seconds: Mapping[str, float] = {}  # since the crawl began, summed over concurrent visits
     host_statuses: Mapping[str, Mapping[str, int]] = {}  # hosts that are not visited, and why
+    reason: str = ""  # why the run failed
 
     def told(self) -> dict[str, Any]:
         return self._asdict()

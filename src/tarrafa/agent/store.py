@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.host_database import Checkpoint, HostDatabase
@@ -136,8 +137,10 @@ class Store:
         return self._folder.disk_bytes()
 
     def close(self) -> None:
-        self._hosts.close()
-        self._repository.close()
+        """Close both, also if one of them fails."""
+        with ExitStack() as parts:
+            parts.callback(self._repository.close)
+            parts.callback(self._hosts.close)
 
 
 def scheduled_urls(repository: Repository, counts: RepositoryCounts, blocks: list[int]) -> list[Scheduled]:

@@ -33,7 +33,7 @@ from tarrafa.obey import (
     settle,
 )
 from tarrafa.records import Failure, FailureKind, Page, Request
-from tarrafa.schedule import LOOKUPS_LIMIT, Fate, FollowUp, LookupQueue, Visit, VisitResult, Workbench
+from tarrafa.schedule import LOOKUPS_LIMIT, Fate, FollowUp, LookupQueue, OutageBreaker, Visit, VisitResult, Workbench
 from tarrafa.urls import host_name, host_of
 
 NAME_SECONDS = 300.0  # for which a resolved address is valid
@@ -104,6 +104,7 @@ class Visits:
         limits: CrawlLimits,
         is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
     ) -> None:
+        self.outage = OutageBreaker()
         self._frontier = frontier
         self._workbench = workbench
         self._hosts = hosts
@@ -134,6 +135,8 @@ class Visits:
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `step` may have something new to do; None if only events can tell."""
+        if self.outage.is_open and not self.outage.room:
+            return self.outage.probe_at
         if self._workbench.needs_urls_now or self._workbench.has_unresolved:
             return at.monotonic
         times = (self._workbench.wake_at(), self._frontier.wake_at(at))
@@ -145,10 +148,13 @@ class Visits:
         A step does a bounded amount of work. What it leaves is due at once, as `wake_at` says.
         """
         self._frontier.tick(at)
-        is_short = self._begin_visits(at, min(room, self.in_flight_limit - self.in_flight))
+        outage = self.outage
+        outage.tick(at.monotonic)
+        room = min(room, self.in_flight_limit - self.in_flight)
+        is_short = self._begin_visits(at, min(room, outage.room) if outage.is_open else room)
         # After the visits, because a host whose address has expired is found when its turn comes.
         self._begin_lookups(at)
-        return is_short
+        return is_short or outage.is_open
 
     def _begin_lookups(self, at: Instant) -> None:
         """Resolve known names at once, and queue lookups for the others."""
@@ -161,7 +167,9 @@ class Visits:
                 known.append(host)
             else:
                 self._lookups.add(host)
-        for host in (*known, *self._lookups.begin()):
+        begun = self._lookups.begin(self.outage.room if self.outage.is_open else None)
+        self.outage.begun(len(begun))
+        for host in (*known, *begun):
             self._frontier.instructions.append(Resolve(host, host_name(host)))
 
     def _begin_visits(self, at: Instant, room: int) -> bool:
@@ -175,6 +183,7 @@ class Visits:
                 skips += 1
                 continue
             self.in_flight += 1
+            self.outage.begun()
             self._frontier.instructions.append(fetch)
             room -= 1
         return False
@@ -185,9 +194,15 @@ class Visits:
         is_silent = isinstance(found, Failure) and found.kind is FailureKind.NAME_SERVER
         failing = self._lookups.end(host, is_silent=is_silent)
         if isinstance(found, Failure):
-            for each in (host, *failing):
-                self._follow_up(each, self._workbench.resolve_failed(each, now, found.kind), at)
+            hosts = (host, *failing)
+            if self._is_outage(host_name(host), host, found, at):
+                for each in hosts:
+                    self._workbench.postpone_resolving(each, now)
+            else:
+                for each in hosts:
+                    self._follow_up(each, self._workbench.resolve_failed(each, now, found.kind), at)
             return
+        self.outage.resolved()
         self._workbench.update_traits(host, self._frontier.traits(host, found), now)
         # If only a proxy knows the address, each host counts as an address of its own.
         addresses = found or (host_name(host),)
@@ -229,7 +244,21 @@ class Visits:
     def _workbench_ended(self, visit: Visit, got: Page | Failure, at: Instant) -> FollowUp:
         self.in_flight -= 1
         self._hosts.count_visit(visit.host, got, at.wall)
+        if isinstance(got, Page):
+            self.outage.answered(visit.address, visit.host, at.monotonic)
+        elif self._is_outage(visit.address, visit.host, got, at):
+            return self._workbench.postpone(visit, at.monotonic)
         return self._workbench.ended(visit, at.monotonic, _result(got, at))
+
+    def _is_outage(self, key: str, host: str, failure: Failure, at: Instant) -> bool:
+        """Return True if this machine's network is down, so that the failure counts against no host."""
+        was_open, record = self.outage.is_open, self._hosts.find(host)
+        is_evidence = record is not None and record.pages > 0
+        is_open = self.outage.failed(key, host, failure.kind, at.monotonic, is_evidence=is_evidence)
+        if is_open and not was_open:
+            for name in self.outage.failing_hosts():
+                self._workbench.forgive(name)
+        return is_open
 
     def _begin(self, visit: Visit, at: Instant) -> Fetch | None:
         """Return the fetch for a visit, or None if none is needed or allowed now."""
@@ -332,5 +361,5 @@ def _not_visited(request: RobotsRequest) -> Failure:
 
 def _result(got: Page | Failure, at: Instant) -> VisitResult:
     if isinstance(got, Failure):
-        return VisitResult(0, got.kind)
+        return VisitResult(0, got.kind, is_unreached=got.is_unreached)
     return VisitResult(got.status, None, got.timings.total_seconds, retry_after_seconds(got, at.wall))

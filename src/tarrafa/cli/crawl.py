@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +15,13 @@ import uvloop
 from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.common import configured, folder_option, option, switch
+from tarrafa.cli.endings import exit_code
 from tarrafa.cli.progress_view import ProgressView, interrupted, summary
 from tarrafa.configuration import Configuration, require_contact, to_crawl_toml
-from tarrafa.errors import InputError
+from tarrafa.errors import InputError, TarrafaError
 from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
-from tarrafa.texts import quoted
+from tarrafa.texts import printable, quoted
 from tarrafa.units import parse_duration
 from tarrafa.urls import host_name
 
@@ -72,6 +73,9 @@ def command(
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65_535, help="port of the search page; 0 for any free port")
     ] = 8080,
+    is_waiting: Annotated[
+        bool, switch("--wait", "stay until suspended hosts come back, instead of ending without them")
+    ] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object at the end, as the last line")] = False,
 ) -> None:
     """Crawl politely from seeds and store the pages, or continue a crawl that was stopped.
@@ -91,7 +95,7 @@ def command(
     folder = CrawlFolder(directory)
     configuration = configured(context, flags, folder)
     given = _seeds(seed or [], seeds or [])
-    limits = RunLimits(pages, hosts, None if time is None else parse_duration(time))
+    limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
     is_live = ProgressView.is_live(is_quiet=as_json)
     with _companions(directory, port, is_live) if serve else nullcontext() as companions:
         view = ProgressView(as_json, companions.url if companions else "")
@@ -99,6 +103,8 @@ def command(
         typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
         if companions and progress.ending != Ending.STOPPED:
             companions.wait()
+    if code := exit_code(progress.ending):
+        raise typer.Exit(code)
 
 
 def _companions(directory: Path, port: int, is_shown: bool) -> "Companions":
@@ -154,6 +160,7 @@ def crawl(
         raise InputError("there are no seeds; give some, for example: tarrafa crawl example.org --dir DIR")
     require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
     wiring.check(configuration, given.urls)
+    wiring.require_seed_in_scope(configuration, (*folder.known_seeds().urls, *given.urls))
     hold = folder.lock()
     try:
         return _crawl_held(configuration, folder, given, limits, view, on_started)
@@ -175,7 +182,7 @@ def _crawl_held(
     collect_seldom()
     return_large_blocks()
 
-    last = Progress()
+    last: Progress | None = None
 
     def report(progress: Progress) -> None:
         nonlocal last
@@ -196,13 +203,25 @@ def _crawl_held(
     try:
         with view:
             progress = uvloop.run(run())
-    except KeyboardInterrupt:
-        typer.echo(interrupted(last, folder.root), err=True)
+    except BaseException as error:
+        _write_failure(folder, last, error)
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo(interrupted(last or Progress(), folder.root), err=True)
         raise
     # Measured once more: the last checkpoint, and closing the files, have changed it.
     progress = progress._replace(disk_bytes=folder.disk_bytes())
     folder.write_status(progress.told())
     return progress
+
+
+def _write_failure(folder: CrawlFolder, last: Progress | None, error: BaseException) -> None:
+    """Write how the run ended over its last report, or over that of the run before if it made none."""
+    told: dict[str, object] = {}
+    with suppress(TarrafaError):
+        told = folder.read_status() if last is None else last.told()
+    is_interrupted = isinstance(error, KeyboardInterrupt)
+    ending = {"ending": Ending.INTERRUPTED, "reason": ""} if is_interrupted else {"ending": Ending.FAILED}
+    folder.write_last_status({**told, "reason": printable(str(error) or repr(error)), **ending})
 
 
 async def _run(
@@ -227,6 +246,15 @@ async def _run(
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        await agent.close()
+        await _close(agent, has_failed=sys.exc_info()[0] is not None)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+
+
+async def _close(agent: Agent, *, has_failed: bool) -> None:
+    """Close the agent. After a failure, what fails on the way must not hide it."""
+    try:
+        await agent.close()
+    except (TarrafaError, OSError):
+        if not has_failed:
+            raise

@@ -11,23 +11,14 @@ import typer
 from rich.console import Console, Group
 from rich.live import Live
 
-from tarrafa.agent import Ending, HostStatus, Progress
+from tarrafa.agent import HostStatus, Progress
+from tarrafa.cli.endings import sentence
 from tarrafa.cli.live_view import RateCurve, live_lines, notice
 from tarrafa.cli.slowness import why_slow
 from tarrafa.units import rough_duration, rough_size
 
 _LINE_EVERY_SECONDS = 10.0
 _COST_MIN_PAGES = 1_000  # with fewer, most of the CPU time is that of the start
-
-_CONTINUE = "Run the same command again to continue."
-_ENDINGS = {
-    Ending.RUNNING: "Running.",
-    Ending.DONE: "Done: no more URLs can be fetched now.",
-    Ending.PAGES: "Stopped: reached the limit of --pages. Run again with a higher --pages to continue.",
-    Ending.TIME: f"Stopped: reached the limit of --time. {_CONTINUE}",
-    Ending.STOPPED: f"Stopped on request. {_CONTINUE}",
-    Ending.KILLED: f"Killed; everything up to the last checkpoint is saved. {_CONTINUE}",
-}
 
 
 class ProgressView:
@@ -119,7 +110,7 @@ def summary(progress: Progress, directory: Path | None) -> str:
     lines += [f"hosts {status}: {_counted(reasons)}" for status, reasons in progress.host_statuses.items()]
     if "private" in progress.host_statuses.get(HostStatus.GIVEN_UP, {}):
         lines.append("Hosts in private networks were not visited. If they are your own, give --allow-private.")
-    return "\n".join([*lines, f"{_ENDINGS[progress.ending]}{_suspended(progress)} {_place(progress, directory)}"])
+    return "\n".join([*lines, f"{sentence(progress)} {_place(progress, directory)}"])
 
 
 def time_lines(progress: Progress) -> list[str]:
@@ -138,14 +129,6 @@ def _cost(progress: Progress) -> str:
     if progress.run_pages < _COST_MIN_PAGES:
         return ""
     return f", {1000 * progress.cpu_seconds / progress.run_pages:.2f} s of CPU per 1,000 pages"
-
-
-def _suspended(progress: Progress) -> str:
-    """Return a sentence on the suspended hosts, which keep a finished crawl from being complete."""
-    count = sum(progress.host_statuses.get(HostStatus.SUSPENDED, {}).values())
-    if progress.ending is not Ending.DONE or not count:
-        return ""
-    return f" {_number(count, 'hosts')} suspended; run the same command later to continue with them."
 
 
 def _place(progress: Progress, directory: Path | None) -> str:

@@ -32,8 +32,9 @@ def command(
     # Asked again: a crawl may have begun in the meantime.
     is_running = is_running or folder.is_locked()
     if ending is Ending.RUNNING and not is_running:
-        # It was killed, so its last report may be older than its last checkpoint.
         ending = Ending.KILLED
+    if ending in (Ending.KILLED, Ending.FAILED, Ending.INTERRUPTED):
+        # It has not saved its last report's figures.
         report |= {name: saved.totals[name] for name in ("pages", "visits", "bytes", "hosts")}
         report |= {"spent_seconds": spent_seconds(saved.totals)}
     progress = Progress(**{**report, "ending": ending})

@@ -72,7 +72,7 @@ def make_outcome(attempt: Attempt, handle: CurlHandle, code: int, message: str) 
             reason=response.reason,
             tls=attempt.tls,
         )
-    return Failure(attempt.url, *_failure(handle, code, message))
+    return Failure(attempt.url, *_failure(handle, code, message), is_unreached(handle, code))
 
 
 def _failure(handle: CurlHandle, code: int, message: str) -> tuple[FailureKind, str]:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tarrafa.agent.brain import Brain
-from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve
+from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve, SuspendedHosts
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.store import scheduled_urls
@@ -27,6 +27,7 @@ from tarrafa.records import Failure, Page
 from tarrafa.verify import Repository
 
 _EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
+_TICK_SECONDS = 0.001  # the least that passes while waiting: the wall clock is not exact
 _CHECKPOINT_VISITS = 5_000
 _NO_PLACE = Place(NO_FILE, 0)
 
@@ -68,17 +69,17 @@ class SimulatedCrawl:
         """The virtual time that has passed."""
         return self._now
 
-    def run(self, *seeds: str) -> None:
-        """Crawl until nothing is left to visit, except for hosts that are suspended."""
+    def run(self, *seeds: str, is_waiting: bool = False) -> None:
+        """Crawl until nothing is left to visit, except for suspended hosts if it is not to wait for them."""
         for url in seeds:
-            self._brain.discovery.offer(self._unsaved, url, 0)
+            self._brain.discovery.offer_seed(self._unsaved, url)
         self._checkpoint()
         while True:
             is_short = self._brain.visits.step(self._at, 2**31)
             self._carry_out()
             if self._is_checkpoint_due(is_short):
                 self._checkpoint()
-            elif not self._advance(is_short) and not self._search_blocks():
+            elif not self._advance(is_short) and not self._search_blocks() and not (is_waiting and self._wait()):
                 return
 
     @property
@@ -103,8 +104,16 @@ class SimulatedCrawl:
             self._receive(heapq.heappop(self._events))
         return True
 
+    def _wait(self) -> bool:
+        """Move to the moment at which the first suspended host comes back; return False if there is none."""
+        until = self._brain.frontier.suspended.until
+        if until is not None:
+            self._now = max(self._now + _TICK_SECONDS, until - _EPOCH_SECONDS)
+        return until is not None
+
     def _search_blocks(self) -> bool:
         """Save and verify what is left; return True if any block has something new to visit."""
+        self._brain.frontier.suspended = SuspendedHosts()
         has_new = self._checkpoint()
         while self._repository.counts().waiting:
             has_new |= self._checkpoint()
@@ -119,7 +128,7 @@ class SimulatedCrawl:
                     seconds, got = self._transport.answer(instruction.request, self._now)
                     self._push(seconds, instruction, got)
                 case Resolve():
-                    self._push(0.0, instruction, self._transport.look_up(instruction.name))
+                    self._push(0.0, instruction, self._transport.look_up(instruction.name, self._now))
                 case EndUrl(url, failure):
                     self._end(url, status_of(failure))
                 case CountRefused(reason, urls_count):

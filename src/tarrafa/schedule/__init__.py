@@ -47,6 +47,7 @@ from tarrafa.schedule.order import (
     Order,
     UrlKind,
 )
+from tarrafa.schedule.outage import OutageBreaker
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seed, read_seeds
@@ -76,6 +77,7 @@ __all__ = [
     "Level",
     "LookupQueue",
     "Order",
+    "OutageBreaker",
     "Refusal",
     "RetryPolicy",
     "Scope",

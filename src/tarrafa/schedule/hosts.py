@@ -36,8 +36,10 @@ class HostState(IntEnum):
 
 class WorkbenchHost:
     __slots__ = (
-        *("address", "download_seconds", "expires_at", "failures", "has_fresh_address", "is_leaving", "is_timed"),
+        *("address", "download_seconds", "expires_at", "failures", "firsts", "has_answered", "has_fresh_address"),
         *(
+            "is_leaving",
+            "is_timed",
             "name",
             "ready_at",
             "state",
@@ -59,6 +61,8 @@ class WorkbenchHost:
         # Filled by add, add_first and retries; emptied by next, remove and suspension.
         self.urls: list[str] = []
         self.tries: dict[str, int] = {}  # failed attempts at those URLs that wait for a retry
+        # Those that go before all others, also when they are tried again. Filled by add_first, emptied as they end.
+        self.firsts: set[str] = set()
         self.address: WorkbenchAddress | None = None
         self.expires_at = NEVER  # of the resolved address
         self.has_fresh_address = False  # resolved since the last visit: valid for one turn, however old
@@ -67,6 +71,7 @@ class WorkbenchHost:
         self.ready_at = NEVER  # when every delay of the host has passed
         self.turn_at: float | None = None  # since when it could be visited; kept until it is
         self.turn_order = 0  # its place among the hosts with the same turn_at
+        self.has_answered = False  # since it is here
         self.failures = 0  # consecutive
         self.suspensions = 0  # consecutive
         self.visit: Visit | None = None  # the one in flight
@@ -81,10 +86,15 @@ class WorkbenchHost:
         urls = tuple(self.urls)
         self.urls.clear()
         self.tries.clear()
+        self.firsts.clear()
         return urls
 
     def put_back(self, url: str, tries: int) -> None:
-        self.urls.insert(0, url)
+        """Queue a URL again, before all others. One that failed goes behind all others, except for a first one."""
+        if tries and url not in self.firsts:
+            self.urls.append(url)
+        else:
+            self.urls.insert(0, url)
         if tries:
             self.tries[url] = tries
 

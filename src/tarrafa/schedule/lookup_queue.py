@@ -57,10 +57,10 @@ class LookupQueue:
         self._waiting.add(host)
         self._take_turn(of_site)
 
-    def begin(self) -> list[str]:
-        """Return the hosts to look up now. Each is reported by `end`."""
-        hosts = []
-        while self._turns and len(self._open) < self._limit:
+    def begin(self, room: int | None = None) -> list[str]:
+        """Return the hosts to look up now, at most `room`. Each is reported by `end`."""
+        hosts: list[str] = []
+        while self._turns and len(self._open) < self._limit and len(hosts) != room:
             of_site = self._turns.popleft()
             of_site.is_in_turn = False
             if not of_site.waiting:  # they have failed meanwhile

@@ -23,6 +23,7 @@ class VisitResult(NamedTuple):
     failure: FailureKind | None = None
     download_seconds: float = 0.0
     retry_after_seconds: float = 0.0  # 0 without a Retry-After header
+    is_unreached: bool = False  # there was no connection
 
 
 class Fate(StrEnum):

@@ -54,7 +54,14 @@ from tarrafa.schedule.messages import (
     VisitResult,
     WorkbenchCounts,
 )
-from tarrafa.schedule.retry_policy import BUSY_STATUSES, HOST_FAILURES, HostFailure, RetryPolicy, RetryStep
+from tarrafa.schedule.retry_policy import (
+    BUSY_STATUSES,
+    HOST_FAILURES,
+    WHOLE_HOST_FAILURES,
+    HostFailure,
+    RetryPolicy,
+    RetryStep,
+)
 
 _FINAL = FollowUp()
 _WAITING, _IN_FLIGHT = HostState.WAITING, HostState.IN_FLIGHT
@@ -99,6 +106,7 @@ class Workbench:
         if host is None or len(host.urls) + (host.visit is not None) > QUEUED_URLS_LIMIT:
             return False
         host.urls.insert(0, url)
+        host.firsts.add(url)
         self._update_queues(host, now)
         return True
 
@@ -156,6 +164,15 @@ class Workbench:
             self._hosts.set_timer(host)
         return follow_up
 
+    def postpone_resolving(self, name: str, now: float) -> None:
+        """Note that a host could not be resolved for no fault of its own: try again later; nothing counts."""
+        now = self._tick(now)
+        host = self._take_unresolved(name)
+        if host is not None:
+            host.ready_at = max(host.ready_at, now + self._retry_policy.first_seconds)
+            self._hosts.move(host, HostState.RETRY_NAME)
+            self._hosts.set_timer(host)
+
     def _take_unresolved(self, name: str) -> WorkbenchHost | None:
         """Return None if the answer is no longer awaited: the host has left or was resolved already."""
         host = self._hosts.by_name.get(name)
@@ -196,7 +213,7 @@ class Workbench:
         """End a visit at `now`. Every delay counts from here."""
         now = self._tick(now)
         host, address = self._land(visit)
-        status, failure, download_seconds, retry_after_seconds = result
+        status, failure, download_seconds, retry_after_seconds, is_unreached = result
         delay = self._delays.host_seconds(host.traits, download_seconds)
         address.ready_at = now + min(self._delays.address_seconds, delay)
         host.visited_at, host.download_seconds = now, download_seconds
@@ -207,9 +224,14 @@ class Workbench:
         if failure is not None:
             reason = HOST_FAILURES.get(failure)
         if reason is not None:
-            follow_up = self._continue(host, address, now, self._failed(host, reason, delay, now, visit))
+            # A failure to connect is never the URL's, so it does not count as a try.
+            tries = visit.tries + (not is_unreached and reason not in WHOLE_HOST_FAILURES)
+            follow_up = self._failed(host, reason, delay, now, visit._replace(tries=tries))
+            follow_up = self._continue(host, address, now, follow_up)
             return follow_up if follow_up.event else follow_up._replace(back_off=BackOff(host.ready_at, host.failures))
         host.failures = host.suspensions = 0
+        host.has_answered = True
+        host.firsts.discard(visit.url)
         follow_up = self._continue(host, address, now, _FINAL)
         return follow_up._replace(back_off=BackOff(host.ready_at, 0)) if retry_after_seconds else follow_up
 
@@ -220,6 +242,23 @@ class Workbench:
         if again:
             host.put_back(visit.url, visit.tries)
         return self._continue(host, address, now, FollowUp(Fate.AGAIN) if again else _FINAL)
+
+    def postpone(self, visit: Visit, now: float) -> FollowUp:
+        """End a visit that failed for no fault of the host. The host rests, the URL is queued again; nothing counts."""
+        now = self._tick(now)
+        host, address = self._land(visit)
+        delay = self._delays.host_seconds(host.traits, host.download_seconds)
+        address.ready_at = now + min(self._delays.address_seconds, delay)
+        host.visited_at, host.ready_at = now, max(host.ready_at, now + delay)
+        host.put_back(visit.url, visit.tries)
+        return self._continue(host, address, now, FollowUp(Fate.AGAIN))
+
+    def forgive(self, name: str) -> None:
+        """Forget the failures of a host and of its URLs: they were not its own."""
+        host = self._hosts.by_name.get(name)
+        if host is not None:
+            host.failures = 0
+            host.tries.clear()
 
     def _land(self, visit: Visit) -> tuple[WorkbenchHost, WorkbenchAddress]:
         host = self._hosts.by_name.get(visit.host)
@@ -255,14 +294,18 @@ class Workbench:
         host.ready_at = max(host.ready_at, now + wait)
         if reason is not HostFailure.BUSY:
             host.expires_at = NEVER  # it may have moved, or another of its addresses may answer
-        fate = Fate.FINAL
-        if visit is not None and visit.tries + 1 < policy.tries_limit:
-            host.put_back(visit.url, visit.tries + 1)
-            fate = Fate.AGAIN
-        step = policy.step(reason, host.failures, host.suspensions, wait)
-        if step is RetryStep.WAIT or host.is_leaving:
+        is_retried = visit is not None and visit.tries < policy.tries_limit
+        has_answered = host.has_answered or host.traits.pages_count > 0
+        step = RetryStep.WAIT
+        if not host.is_leaving:
+            step = policy.step(reason, host.failures, host.suspensions, wait, has_answered=has_answered)
+        if visit is not None and (is_retried or step is RetryStep.SUSPEND):
+            host.put_back(visit.url, visit.tries)
+            fate = Fate.AGAIN if step is RetryStep.WAIT else Fate.RETURNED
+        else:
+            fate = Fate.FINAL
+        if step is RetryStep.WAIT:
             return FollowUp(fate) if fate is Fate.AGAIN else _FINAL
-        fate = Fate.RETURNED if fate is Fate.AGAIN else fate
         if step is RetryStep.GIVE_UP:
             return self._put_away(host, HostState.LEFT, HostGivenUp(host.name, reason), now, fate)
         host.ready_at = max(host.ready_at, now + policy.suspension_seconds(host.suspensions))

@@ -17,7 +17,7 @@ knows nothing of sockets.
 
 from tarrafa.lab.web.faults import PROFILES, Fault, parse_faults
 from tarrafa.lab.web.journal import Journal
-from tarrafa.lab.web.memory_transport import MemoryTransport
+from tarrafa.lab.web.memory_transport import MemoryTransport, NetworkCut
 from tarrafa.lab.web.plan import Plan
 from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebRequest
 from tarrafa.lab.web.truth import Truth, TruthRow
@@ -28,6 +28,7 @@ __all__ = [
     "Fault",
     "Journal",
     "MemoryTransport",
+    "NetworkCut",
     "Plan",
     "ServingOptions",
     "SyntheticServer",

@@ -29,6 +29,18 @@ class MemoryAnswer(NamedTuple):
     retry_after_seconds: float = 0.0
 
 
+class NetworkCut(NamedTuple):
+    """A time during which this machine has no network. Moments are of the transport's clock."""
+
+    begin: float
+    end: float
+    kind: FailureKind = FailureKind.UNREACHABLE  # of visits
+    seconds: float = 0.0  # until a visit fails
+
+    def holds(self, when: float) -> bool:
+        return self.begin <= when < self.end
+
+
 class MemoryTransport:
     """Fetches pages of a synthetic web. Each answer takes at least `round_trip_seconds`."""
 
@@ -44,7 +56,9 @@ class MemoryTransport:
         body_limit_bytes: int = 5_000_000,
         journal: Journal | None = None,
         wants_page_bodies: bool = True,
+        cuts: tuple[NetworkCut, ...] = (),
     ) -> None:
+        self._cuts = cuts
         self._web = web
         self._port = f":{web.plan.port}"
         self._clock = clock
@@ -85,18 +99,27 @@ class MemoryTransport:
         return delivery.seconds, delivery.outcome
 
     async def resolve(self, name: str) -> tuple[str, ...] | Failure:
-        return self.look_up(name)
+        return self.look_up(name, self._clock.monotonic())
 
-    def look_up(self, name: str) -> tuple[str, ...] | Failure:
+    def look_up(self, name: str, at_seconds: float = 0.0) -> tuple[str, ...] | Failure:
         """Return the addresses of a name; an address stands for itself."""
         literal = parse_address(name)
+        if literal is None and self._cut(at_seconds) is not None:
+            return Failure(name, FailureKind.NAME_SERVER, "the network is cut")
         address = str(literal) if literal else self._web.hosts.resolve(name)
         return (address,) if address else Failure(name, FailureKind.NAME, f"{name} has no address")
 
     def close(self) -> None:
         """Do nothing: there is no connection to close."""
 
+    def _cut(self, at_seconds: float) -> NetworkCut | None:
+        return next((cut for cut in self._cuts if cut.holds(at_seconds)), None)
+
     def _deliver(self, request: Request, at_seconds: float) -> MemoryAnswer:
+        cut = self._cut(at_seconds)
+        if cut is not None:
+            failure = Failure(request.url, cut.kind, "the network is cut", is_unreached=True)
+            return MemoryAnswer(cut.seconds, failure)
         if not request.url.startswith("http://"):
             return MemoryAnswer(0.0, Failure(request.url, FailureKind.URL, "the synthetic web speaks http only"))
         authority, _, rest = request.url.removeprefix("http://").partition("/")

@@ -1,0 +1,81 @@
+"""How a crawl ended: the sentence that says it, what it means, what to do, and the exit code."""
+
+from datetime import datetime
+
+from tarrafa.agent import Ending, HostStatus, Progress
+
+_CONTINUE = "Run the same command again to continue."
+_SENTENCES = {
+    Ending.RUNNING: "Running.",
+    Ending.DONE: "Done: no more URLs can be fetched.",
+    Ending.PAGES: "Stopped: reached the limit of --pages. Run again with a higher --pages to continue.",
+    Ending.TIME: f"Stopped: reached the limit of --time. {_CONTINUE}",
+    Ending.STOPPED: f"Stopped on request. {_CONTINUE}",
+    Ending.INTERRUPTED: f"Interrupted; everything up to the last checkpoint is saved. {_CONTINUE}",
+    Ending.KILLED: f"Killed; everything up to the last checkpoint is saved. {_CONTINUE}",
+}
+_EXIT_CODES = {Ending.NOTHING: 1, Ending.FAILED: 1, Ending.SUSPENDED: 3, Ending.INTERRUPTED: 130}
+
+# What to do about each reason for which hosts are not visited, or URLs fail.
+_REMEDIES = {
+    "name": "The name does not exist: check its spelling.",
+    "name server": "No name server answered: check the network of this machine.",
+    "private": "The host is in a private network: if it is your own, give --allow-private.",
+    "refused": "The port is closed: check that the server runs, and the port.",
+    "unreachable": "There is no route to the host: check the network of this machine.",
+    "timeout": "The host does not answer: check that it runs, and try again later.",
+    "reset": "The host breaks connections off: try again later.",
+    "tls": "The certificate or the TLS handshake is wrong: see tarrafa fetch URL.",
+    "busy": "The host asks for time: try again later.",
+    "outside": "The URLs are out of scope: see --scope.",
+    "robots": "robots.txt disallows it.",
+}
+
+
+def exit_code(ending: Ending) -> int:
+    """Return the exit code of `tarrafa crawl`."""
+    return _EXIT_CODES.get(ending, 0)
+
+
+def sentence(progress: Progress) -> str:
+    """Return what happened, what it means, and what to do."""
+    if progress.ending is Ending.SUSPENDED:
+        return f"Suspended: {_suspended(progress)} {_CONTINUE} --wait stays for suspended hosts."
+    if progress.ending is Ending.NOTHING:
+        return f"Nothing was fetched. {_causes(progress)}"
+    if progress.ending is Ending.FAILED:
+        return f"Failed: {progress.reason}. Everything up to the last checkpoint is saved. {_CONTINUE}"
+    return _SENTENCES[progress.ending]
+
+
+def _suspended(progress: Progress) -> str:
+    count, until = progress.suspended, progress.suspended_until
+    hosts = "1 host still has URLs and is" if count == 1 else f"{count:,} hosts still have URLs and are"
+    moment = (
+        "" if until is None else f" until {_moment(until)}" if count == 1 else f", the first until {_moment(until)}"
+    )
+    return f"{hosts} suspended{moment}."
+
+
+def _moment(wall: float) -> str:
+    """Return a time of day of this machine's zone, with the date."""
+    return datetime.fromtimestamp(wall).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _causes(progress: Progress) -> str:
+    """Return why there is no page, and what to do, as far as the reasons tell."""
+    causes = [
+        *(f"hosts {status}: {reason}" for status, reasons in progress.host_statuses.items() for reason in reasons),
+        *(f"visits failed: {kind}" for kind in progress.failures),
+        *(f"URLs refused: {reason}" for reason in progress.refusals),
+        *(f"URLs {outcome}" for outcome in progress.outcomes),
+    ]
+    reasons = [cause.rpartition(": ")[2].removeprefix("robots.txt ") for cause in causes]
+    remedies = dict.fromkeys(_REMEDIES[reason] for reason in reasons if reason in _REMEDIES)
+    told = f"Why: {', '.join(causes)}." if causes else "No URL could be visited."
+    return " ".join([told, *remedies, _until(progress), _CONTINUE]).replace("  ", " ")
+
+
+def _until(progress: Progress) -> str:
+    has_suspended = HostStatus.SUSPENDED in progress.host_statuses
+    return _suspended(progress) if has_suspended and progress.suspended_until is not None else ""
