@@ -74,10 +74,14 @@ def test_page_says_what_was_cut(html: str, cuts: tuple[Cut, ...]) -> None:
 def test_plain_text_and_pages_of_endless_tags_say_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read("a b " * TEXT_CHARS, "text/plain").cuts == (Cut.TEXT,)
     monkeypatch.setattr(bounds, "PIECE_TAGS", 1_000)
-    monkeypatch.setattr(bounds, "PIECES_LIMIT", 3)
+    monkeypatch.setattr(bounds, "OPEN_PIECES_LIMIT", 3)
+    monkeypatch.setattr(bounds, "PIECES_LIMIT", 5)
     assert read("<p>x" * 2_900).cuts == ()
     found = read("<p>x" * 3_100)
     assert (found.document.text.count("x"), found.cuts) == (3_000, (Cut.BODY,))
+    closed = read("<p>x</p>" * 2_450)
+    assert (closed.document.text.count("x"), closed.cuts) == (2_450, ())
+    assert read("<p>x</p>" * 2_550).cuts == (Cut.BODY,)
 
 
 # Main text.

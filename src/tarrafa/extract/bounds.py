@@ -37,6 +37,7 @@ LONG_TAGS = 48_000_000  # if their length times that of the page is within this 
 CALM_TAGS = 600  # no nesting of this many tags matters
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
 PIECES_LIMIT = 200
+OPEN_PIECES_LIMIT = 20  # of a page whose tags mostly stay open, which costs many times as much
 ATTRIBUTES_LIMIT = 100  # of one tag, in pages that may have longer ones
 REBUILT_LIMIT = 1_000_000  # elements that unclosed formatting may make the tree builder repeat
 

@@ -58,10 +58,10 @@ def _skip(page: Page) -> Extract:
 def _read_html(page: Page, body: bytes, options: ExtractOptions) -> Extract:
     encoding = encoding_of(page.header("content-type") or "", body)
     walk = HtmlWalk(options)
-    pieces = sanitize(as_utf8(body, encoding))
-    for piece in pieces[: bounds.PIECES_LIMIT]:
+    pieces, rest = sanitize(as_utf8(body, encoding))
+    for piece in pieces:
         walk.read(piece)
-    if len(pieces) > bounds.PIECES_LIMIT:
+    if rest:
         walk.cuts.add(Cut.BODY)
     base_url = _base_url(page.url, walk.base_href, encoding)
     base = BaseUrl(base_url, encoding)

@@ -7,14 +7,14 @@ is compared with all others of its tag, and many tags search through everything 
 1. Tags with far too many attributes lose them.
 2. Where unclosed formatting could become large, all formatting tags are dropped; links and text stay.
 3. A page with very many tags is cut into pieces that are parsed one by one; what is left after a great many of them
-   is one more piece, which is too large to be parsed.
+   is not parsed.
 
 An ordinary page is returned as it is. `is_expensive` says before which bodies take so long, even so, that they should
 not be parsed on an event loop.
 """
 
 import re
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from isal import isal_zlib
@@ -43,16 +43,23 @@ _GZIP_MAGIC, _GZIP_WINDOW = b"\x1f\x8b", 31
 _DamagedError = cast("type[Exception]", isal_zlib.IsalError)
 
 
-def sanitize(html: bytes) -> list[bytes]:
-    """Return the page in pieces, an ordinary page in one, unchanged. One beyond `PIECES_LIMIT` is not safe to parse."""
+class SafePieces(NamedTuple):
+    pieces: list[bytes]  # safe to parse; an ordinary page in one, unchanged
+    rest: bytes = b""  # beyond the bounds
+
+
+def sanitize(html: bytes) -> SafePieces:
     if may_have_long_tags(html):
         html = _OVERGROWN.sub(b"<p", html)
     tags = _count_tags(html)
     if tags <= bounds.CALM_TAGS:
-        return [html]
+        return SafePieces([html])
     if len(_FORMATTING_WITH_ATTRIBUTES.findall(html)) * tags > bounds.REBUILT_LIMIT:
         html = _FORMATTING_TAG.sub(b"", html)
-    return [html] if tags <= bounds.PIECE_TAGS else _cut(html)
+    if tags <= bounds.PIECE_TAGS:
+        return SafePieces([html])
+    is_open = 4 * html.count(b"</") < tags
+    return _cut(html, bounds.OPEN_PIECES_LIMIT if is_open else bounds.PIECES_LIMIT)
 
 
 def is_expensive(body: bytes) -> bool:
@@ -95,17 +102,17 @@ def may_have_long_tags(html: bytes) -> bool:
     return False
 
 
-def _cut(html: bytes) -> list[bytes]:
+def _cut(html: bytes, pieces_limit: int) -> SafePieces:
     found: list[bytes] = []
     start = at = 0
-    while at >= 0 and len(found) < bounds.PIECES_LIMIT:
+    while at >= 0 and len(found) < pieces_limit:
         for _ in range(bounds.PIECE_TAGS):
             at = html.find(b"<", at + 1)
             if at < 0:
                 break
         found.append(html[start:at] if at >= 0 else html[start:])
         start = at
-    return [*found, html[start:]] if at >= 0 else found
+    return SafePieces(found, html[start:] if at >= 0 else b"")
 
 
 def _is_tag_heavy(body: bytes) -> bool:

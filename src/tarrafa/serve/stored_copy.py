@@ -69,8 +69,7 @@ def make_copy(stored: StoredPage, row: dict[str, Any], limit_bytes: int) -> Stor
 
 def make_harmless(text: str) -> str:
     """Return the page without anything that runs, loads or navigates. Images inlined as data: URLs stay."""
-    bounded = sanitize(text.encode("utf-8", "replace"))
-    tree = LexborHTMLParser(bounded[0] if bounded else b"")
+    tree = LexborHTMLParser(sanitize(text.encode("utf-8", "replace")).pieces[0])
     for node in tree.css(_ACTIVE):
         node.decompose()
     for node in tree.css("*"):
