@@ -4,7 +4,8 @@ The web has 2,000 hosts and is served by its own process, which also reports vio
 obey robots.txt, use no delay, and write pages and links to disk. Tarrafa also verifies uniqueness on disk, extracts
 documents, and can be killed at any moment. Scrapy is configured as its page on broad crawls advises, in breadth-first
 order like Tarrafa, so that both meet pages of the same kind. Both get the same number of pages, because the first
-visits of hosts, with their robots.txt, cost more than later ones.
+visits of hosts, with their robots.txt, cost more than later ones. A page is an answer with a 2xx status; redirects,
+missing pages and robots.txt are visits, which are counted apart.
 
 Times are those of the crawler's processes including the start, with Python's compiled files present. The speed of a
 shared machine changes from minute to minute, and a peer takes ten times as long; so the peer is paused eight times,
@@ -63,8 +64,9 @@ class Broad(scrapy.Spider):
         targets = [link.url for link in found if not link.nofollow]
         if location:
             targets.append(response.urljoin(location.decode("latin-1")))
-        yield {"url": response.url, "status": response.status, "body": response.body.decode("latin-1"),
-               "links": [(link.url, link.text) for link in found]}
+        if 200 <= response.status < 300:
+            yield {"url": response.url, "status": response.status, "body": response.body.decode("latin-1"),
+                   "links": [(link.url, link.text) for link in found]}
         for target in targets:
             yield scrapy.Request(target, callback=self.parse)
 
@@ -113,10 +115,11 @@ def measured(url: str, command: Sequence[str], pauses: Iterable[Pause] = ()) -> 
     if process.returncode:
         raise SystemExit(f"{command[0]} ended with {process.returncode}")
     log = asked(url)
-    pages = sum(entry["path"] != "/robots.txt" for entry in log["entries"])
+    pages = sum(entry["path"] != "/robots.txt" and 200 <= entry["status"] < 300 for entry in log["entries"])
     cpu_seconds = usage.ru_utime + usage.ru_stime
     return {
         "pages": pages,
+        "visits": len(log["entries"]),
         "cpu_seconds": round(cpu_seconds, 2),
         PER_1000: round(1000 * cpu_seconds / pages, 3),
         "pages_per_second": round(pages / seconds, 1),
@@ -233,12 +236,13 @@ def ratio(peer: dict[str, Any], ours: dict[str, Any], key: str) -> float | None:
 
 def joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Combine several crawls: means of their costs, sums of their violations."""
-    means = ("pages", "cpu_seconds", PER_1000, "pages_per_second")
+    means = ("pages", "visits", "cpu_seconds", PER_1000, "pages_per_second")
     found = {key: round(statistics.mean(run[key] for run in runs), 3) for key in means}
     sums = {key: sum(run[key] for run in runs) for key in ("robots_violations", "malformed")}
     return {
         **found,
         "pages": round(found["pages"]),
+        "visits": round(found["visits"]),
         **sums,
         "peak_rss_bytes": max(run["peak_rss_bytes"] for run in runs),
     }
@@ -272,7 +276,7 @@ def show(report: dict[str, Any]) -> None:
             print(f"{name:10} missing: pip install {name}")
         elif isinstance(found, dict) and "cpu_seconds" in found:
             print(
-                f"{name:10} {found['pages']:7,} pages  "
+                f"{name:10} {found['pages']:7,} pages, {found['visits']:7,} visits  "
                 f"{found[PER_1000]:7.2f} CPU-s per 1,000, {found[PER_1000_FURTHER] or 0:.2f} after the start  "
                 f"{found['pages_per_second']:7.1f} a second  {found['peak_rss_bytes'] / 1e6:6.0f} MB  "
                 f"{found['robots_violations']} against robots.txt  {found['malformed']} malformed"
