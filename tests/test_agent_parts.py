@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.frontier import UrlBuffer
+from tarrafa.agent.hooks import HookedPage
 from tarrafa.agent.ingest import Annotations, annotations_of, collect
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.agent.page_reader import PageReader
@@ -173,9 +174,8 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 def collected(found: Page, depth: int = 0) -> Unsaved:
     into, discovery = Unsaved(), Discovery(Scope(lambda name: name != "b.example", UrlBounds(depth=3)), Level())
     (parsed,) = reader().parse([asyncio.run(reader().decode(found))])
-    collect(
-        into, parsed, StoredAt(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",)), discovery, "tarrafa"
-    )
+    stored, annotations = StoredAt(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",))
+    collect(into, HookedPage(parsed), stored, annotations, discovery, "tarrafa")
     discovery.follow_listed(into, parsed.extract, depth + 1)
     return into
 

@@ -10,6 +10,7 @@ from tarrafa.agent import (
     Agent,
     Checkpoints,
     CrawlFolder,
+    CrawlHooks,
     CrawlLimits,
     FileHostJournal,
     HostDatabase,
@@ -68,6 +69,7 @@ def agent(
     limits: RunLimits,
     resolver: Resolver | None = None,
     bounds: RepositoryBounds | None = None,
+    hooks: CrawlHooks | None = None,
 ) -> Agent:
     """Return an agent for a crawl in its folder, new or continued. `seeds` are all that the crawl ever had."""
     clock = SystemClock()
@@ -77,6 +79,7 @@ def agent(
         order(configuration),
         crawl_limits(configuration, limits),
         product_token(configuration.crawl.user_agent),
+        hooks,
     )
     store = Store(folder, bounds or RepositoryBounds())
     try:
@@ -91,7 +94,7 @@ def agent(
     brain = make_brain(hosts, bench, policies, is_known=web.is_known)
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
     reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes)
-    ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock)
+    ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, hooks)
     return Agent(brain, web, archive, ingest, checkpoints, clock, limits)
 
 

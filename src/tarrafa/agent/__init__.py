@@ -30,6 +30,7 @@ from tarrafa.agent.brain import Brain, Policies, make_brain
 from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.frontier import CrawlLimits
+from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.host_database import (
     Checkpoint,
     FileHostJournal,
@@ -42,7 +43,7 @@ from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTa
 from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent, RunLimits
 from tarrafa.agent.outcomes import Outcome, reason_of
-from tarrafa.agent.page_reader import PageReader
+from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store
@@ -54,10 +55,13 @@ __all__ = [
     "Checkpoint",
     "Checkpoints",
     "CrawlFolder",
+    "CrawlHooks",
     "CrawlLimits",
     "CrawlStep",
+    "DecodedPage",
     "Ending",
     "FileHostJournal",
+    "HookedPage",
     "HostChanges",
     "HostDatabase",
     "HostDatabaseReader",
@@ -67,6 +71,7 @@ __all__ = [
     "Ingest",
     "Outcome",
     "PageReader",
+    "ParsedPage",
     "Policies",
     "Progress",
     "RunLimits",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.frontier import BUFFER_LIMIT, CrawlLimits, Frontier
+from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.visits import RobotsCache, Visits, is_address
 from tarrafa.schedule import Order, Scope, Workbench
@@ -30,6 +31,7 @@ class Policies(NamedTuple):
     order: Order
     limits: CrawlLimits
     robots_token: str  # our name in robots.txt
+    hooks: CrawlHooks | None = None
 
 
 def make_brain(
@@ -39,8 +41,8 @@ def make_brain(
     buffer_limit: int = BUFFER_LIMIT,
     is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
 ) -> Brain:
-    scope, order, limits, token = policies
+    scope, order, limits, token, hooks = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, limits, buffer_limit)
     visits = Visits(frontier, workbench, hosts, robots, limits, is_known)
-    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order))
+    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks))

@@ -1,8 +1,10 @@
 """Which of the URLs that pages name are offered to the repository, with what priority, depth and kind."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import repeat
 
+from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract
 from tarrafa.obey import is_nofollow
@@ -11,16 +13,20 @@ from tarrafa.urls import host_of
 
 _ALL = slice(None)
 SLICE_URLS = 500  # URLs of a long sitemap that are judged in one turn of the event loop
+_HOOK = "hook"  # the refusal of a URL by a hook
+
+# Takes a URL and its depth; returns why it is not visited, or None.
+UrlJudge = Callable[[str, int], str | None]
 
 
 class Discovery:
-    def __init__(self, scope: Scope, order: Order) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, order: Order, hooks: CrawlHooks | None = None) -> None:
+        self._judge: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
         self._order = order
 
     def offer_seed(self, into: Unsaved, url: str) -> bool:
         """Offer a seed; return False if it is refused. No page links to it, so offering it again changes nothing."""
-        refusal = self._scope.judge(url, 0)
+        refusal = self._judge(url, 0)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return False
@@ -29,7 +35,7 @@ class Discovery:
 
     def offer(self, into: Unsaved, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
         """Offer a URL that a sitemap lists, or that is one. `own` is the prefix of the lister."""
-        refusal = self._scope.judge(url, depth)
+        refusal = self._judge(url, depth)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return
@@ -42,7 +48,7 @@ class Discovery:
     def follow_links(self, into: Unsaved, found: Extract, depth: int) -> None:
         """Offer the links of a page. A URL found before is counted, and not judged again."""
         known, counts, own = into.found, into.counts, f"{host_of(found.url)}/"
-        judge, priority = self._scope.judge, self._order.priority
+        judge, priority = self._judge, self._order.priority
         for target, rel in zip(found.links.targets, found.links.rels, strict=True):
             if rel and is_nofollow(rel):
                 counts["refusal nofollow"] += 1
@@ -72,3 +78,13 @@ class Discovery:
             self.follow_listed(judged, found, depth, slice(start, start + SLICE_URLS))
             await asyncio.sleep(0)
         return judged
+
+
+def _with_hooks(judge: UrlJudge, hooks: CrawlHooks) -> UrlJudge:
+    """Return a judge that asks the hooks about each URL that the scope admits."""
+
+    def judge_both(url: str, depth: int) -> str | None:
+        refusal = judge(url, depth)
+        return refusal if refusal is not None or hooks.admits(url) else _HOOK
+
+    return judge_both

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from tarrafa.agent import events
 from tarrafa.agent.discovery import Discovery
+from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.microbatch import MicroBatch
 from tarrafa.agent.outcomes import outcome_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
@@ -78,6 +79,7 @@ class Ingest:
         visits: Visits,
         owner: UnsavedOwner,
         clock: Clock,
+        hooks: CrawlHooks | None = None,
     ) -> None:
         self._archive = archive
         self._request_headers = request_headers
@@ -86,6 +88,7 @@ class Ingest:
         self._visits = visits
         self._owner = owner
         self._clock = clock
+        self._hooks = hooks
         self._batch: MicroBatch[Arrival] = MicroBatch(self._finish, _BATCH_COUNT, _BATCH_BYTES)
 
     async def add(self, visit: Visit, page: Page, annotations: Annotations) -> None:
@@ -102,6 +105,8 @@ class Ingest:
             self._finish([await self._parsed_apart(arrival)])
         else:
             await self._batch.add(arrival, len(arrival.decoded.body))
+        if self._hooks is not None:
+            await self._hooks.caught_up()
 
     async def _parsed_apart(self, arrival: Arrival) -> Arrival:
         parsed = await self._reader.parse_apart(arrival.decoded)
@@ -122,7 +127,7 @@ class Ingest:
         stored = [self._append(each) for each in final]
         archived = perf_counter()
         for each, place in zip(final, stored, strict=True):
-            self._collect(each.parsed or next(parsed), place, each.annotations, each.listed)
+            self._collect(each.decoded, each.parsed or next(parsed), place, each.annotations, each.listed)
             self._visits.page_kept(each.decoded.page)
         unsaved.is_torn = False
         steps = self._owner.steps
@@ -143,18 +148,30 @@ class Ingest:
         else:
             (parsed,) = self._reader.parse([decoded])
         listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
-        self._collect(parsed, stored, annotations, listed)
+        self._collect(decoded, parsed, stored, annotations, listed)
         self._visits.page_recovered(page)
 
-    def _collect(self, parsed: ParsedPage, stored: StoredAt, annotations: Annotations, listed: Unsaved | None) -> None:
-        if parsed.cuts:
-            events.page_cut(parsed.page.url, parsed.cuts)
-        collect(self._owner.unsaved, parsed, stored, annotations, self._discovery, self._reader.options.robots_name)
+    def _collect(
+        self,
+        decoded: DecodedPage,
+        parsed: ParsedPage,
+        stored: StoredAt,
+        annotations: Annotations,
+        listed: Unsaved | None,
+    ) -> None:
+        hooked, unsaved = HookedPage(parsed), self._owner.unsaved
+        if self._hooks is not None:
+            if parsed.page.is_success:
+                hooked = self._hooks.change(decoded, parsed, annotations.depth)
+            unsaved.counts.update(self._hooks.take_counts())
+        if hooked.parsed.cuts:
+            events.page_cut(parsed.page.url, hooked.parsed.cuts)
+        collect(unsaved, hooked, stored, annotations, self._discovery, self._reader.options.robots_name)
         depth, found = annotations.depth + 1, parsed.extract
         if listed is not None:
-            self._owner.unsaved.merge_listed(listed)
+            unsaved.merge_listed(listed)
         elif found.listed:
-            self._discovery.follow_listed(self._owner.unsaved, found, depth)
+            self._discovery.follow_listed(unsaved, found, depth)
 
     def close(self) -> None:
         self._reader.close()
@@ -168,33 +185,45 @@ def check_whole(unsaved: Unsaved) -> None:
 
 def collect(
     into: Unsaved,
-    parsed: ParsedPage,
+    hooked: HookedPage,
     stored: StoredAt,
     annotations: Annotations,
     discovery: Discovery,
     robots_name: str,
 ) -> None:
     """Add a stored page to what the next checkpoint saves: its document, its links, its outcome."""
+    parsed = hooked.parsed
     page, found = parsed.page, parsed.extract
     directives = read_directives(page.headers, found.robots, robots_name)
-    document = _document(parsed, stored, directives, annotations.usage)
-    into.documents.append(document)
-    into.links.append((page.url, page.at, found.links))
+    if hooked.is_dropped:
+        into.counts["refusal dropped"] += 1
+    else:
+        _add_document(into, hooked, stored, directives, annotations.usage)
     into.end(page.url, page.at, page.status, stored.place)
-    into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
-    into.counts["pages"] += page.is_success
     into.counts["bytes"] += len(page.body)
-    into.counts["outcome " + document.outcome] += 1
-    if parsed.cuts and page.is_success:
-        into.counts["pages cut"] += 1
-        into.counts.update(f"cut {part}" for part in parsed.cuts)
+    into.counts["outcome " + outcome_of(page.status)] += 1
     if directives.nofollow:
         into.counts["refusal nofollow"] += len(found.links)
     else:
         discovery.follow_links(into, found, annotations.depth + 1)
 
 
-def _document(parsed: ParsedPage, stored: StoredAt, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+def _add_document(
+    into: Unsaved, hooked: HookedPage, stored: StoredAt, directives: Directives, usage: tuple[str, ...]
+) -> None:
+    page, found, cuts = hooked.parsed.page, hooked.parsed.extract, hooked.parsed.cuts
+    document = _document(hooked, stored, directives, usage)
+    into.documents.append(document)
+    into.links.append((page.url, page.at, found.links))
+    into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
+    into.counts["pages"] += page.is_success
+    if cuts and page.is_success:
+        into.counts["pages cut"] += 1
+        into.counts.update(f"cut {part}" for part in cuts)
+
+
+def _document(hooked: HookedPage, stored: StoredAt, directives: Directives, usage: tuple[str, ...]) -> DocumentRow:
+    parsed = hooked.parsed
     page, found, document = parsed.page, parsed.extract, parsed.extract.document
     return DocumentRow(
         url=page.url,
@@ -220,6 +249,7 @@ def _document(parsed: ParsedPage, stored: StoredAt, directives: Directives, usag
         digest=stored.digest,
         archive_file=stored.place.file,
         archive_offset=stored.place.offset,
+        fields=hooked.fields,
     )
 
 

@@ -324,6 +324,7 @@ class Agent:
             run_pages=pages - self._began.pages,
             visits=visits,
             run_visits=visits - self._began.visits,
+            hook_errors=totals["hook errors"],
             pages_cut=totals["pages cut"],
             bytes=totals["bytes"],
             hosts=totals["hosts"],

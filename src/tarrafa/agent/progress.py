@@ -36,6 +36,7 @@ class Progress(NamedTuple):
     run_pages: int = 0  # of this run
     visits: int = 0  # requests, whatever came of them: also retries and robots.txt
     run_visits: int = 0
+    hook_errors: int = 0  # hooks that raised an error, or gave a field that cannot be stored
     pages_cut: int = 0  # of the pages, those of which a part was left out; `cuts` tells what
     bytes: int = 0  # of bodies that were kept, as received
     hosts: int = 0  # met so far

@@ -6,7 +6,7 @@ After a kill, what was committed is not done again.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import U64, Ranks, fingerprints_of
-from tarrafa.search.fields import ADDED_OUTCOME, COLUMNS, IGNORED_OUTCOMES
+from tarrafa.search.fields import ADDED_OUTCOME, IGNORED_OUTCOMES
 from tarrafa.urls import fingerprint
 
 I64 = NDArray[np.int64]
@@ -56,11 +56,11 @@ def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
 
 
 def read_rows_numbered(
-    agent: CrawlPaths, checkpoint: int, rows: I64, batch_rows: int
+    agent: CrawlPaths, checkpoint: int, columns: Sequence[str], rows: I64, batch_rows: int
 ) -> Iterator[tuple[pa.RecordBatch, I64]]:
     """Yield rows of documents by their sorted numbers, `batch_rows` at a time, with these numbers."""
     start = int(rows[0]) if len(rows) else 0
-    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start) if len(rows) else ():
+    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, columns, start) if len(rows) else ():
         first, end = np.searchsorted(rows, (start, start + batch.num_rows)).tolist()
         for some in range(first, end, batch_rows):
             wanted = rows[some : min(some + batch_rows, end)]

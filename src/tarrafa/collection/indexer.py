@@ -8,7 +8,7 @@ get the new texts at once. Pages that have expired are removed at the beginning 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from tarrafa.collection.anchor_updates import last_fetched, ranks_id, read_rows_
 from tarrafa.collection.ranker import ranks_stamp
 from tarrafa.disk import is_locked
 from tarrafa.errors import InputError
-from tarrafa.keep import DOCUMENTS, count_rows
+from tarrafa.keep import DOCUMENTS, count_rows, field_types
 from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.rank import Ranks
@@ -124,9 +124,10 @@ class Indexer:
         if start > total:
             reason = f"has {start:,} rows, and the crawl {total:,}: it belongs to another crawl or to a newer copy"
             raise InputError(f"{agent.index} {reason}; make it again with tarrafa index --rebuild")
+        writer.field_names = tuple(field_types(agent.documents, checkpoint))
         commits = _CommitSchedule(writer, is_due=writer.remove_expired() or not start)
         self._update_anchors(agent, checkpoint, writer, commits, stop)
-        for batch in _batches(agent, checkpoint, start):
+        for batch in _batches(agent, checkpoint, start, writer.field_names):
             writer.apply(batch)
             commits.add(batch.num_rows)
             report(writer.rows_count, total)
@@ -145,7 +146,8 @@ class Indexer:
             return
         if self._ranks is not None:
             changed = writer.expect_anchors(*last_fetched(agent, checkpoint, writer.rows_count))
-            for batch, rows in read_rows_numbered(agent, checkpoint, changed, BATCH_ROWS):
+            columns = (*COLUMNS, *writer.field_names)
+            for batch, rows in read_rows_numbered(agent, checkpoint, columns, changed, BATCH_ROWS):
                 writer.renew(batch, rows)
                 commits.add(batch.num_rows)
                 if stop.is_set():
@@ -177,7 +179,7 @@ class _CommitSchedule:
             self._rows_count, self._committed_at = 0, time.monotonic()
 
 
-def _batches(agent: CrawlPaths, checkpoint: int, start: int) -> Iterator[pa.RecordBatch]:
-    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, COLUMNS, start):
+def _batches(agent: CrawlPaths, checkpoint: int, start: int, field_names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, (*COLUMNS, *field_names), start):
         for first in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.slice(first, BATCH_ROWS)

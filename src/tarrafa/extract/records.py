@@ -18,6 +18,7 @@ class Cut(StrEnum):
     TITLE = "title"
     DESCRIPTION = "description"
     HEADINGS = "headings"
+    FIELDS = "fields"  # that a hook has added
 
 
 class PageFormat(StrEnum):

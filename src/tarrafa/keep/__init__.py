@@ -27,7 +27,16 @@ checkpoints, locking the folder.
 from tarrafa.keep.archive import Archive, ArchiveSettings, PackedPage, StoredAt, open_archive
 from tarrafa.keep.archive_files import BEGINNING, Place
 from tarrafa.keep.archive_reader import StoredPage, read_page, read_pages, read_whole_pages
-from tarrafa.keep.row_writers import DOCUMENTS, LINKS, DocumentRow, DocumentWriter, Link, LinkWriter
+from tarrafa.keep.row_writers import (
+    DOCUMENTS,
+    LINKS,
+    DocumentRow,
+    DocumentWriter,
+    FieldValue,
+    Link,
+    LinkWriter,
+    field_types,
+)
 from tarrafa.keep.segment_reader import count_rows, read_batches
 from tarrafa.keep.segment_writer import join_segments
 from tarrafa.keep.warc import Original
@@ -40,6 +49,7 @@ __all__ = [
     "ArchiveSettings",
     "DocumentRow",
     "DocumentWriter",
+    "FieldValue",
     "Link",
     "LinkWriter",
     "Original",
@@ -48,6 +58,7 @@ __all__ = [
     "StoredAt",
     "StoredPage",
     "count_rows",
+    "field_types",
     "join_segments",
     "open_archive",
     "read_batches",

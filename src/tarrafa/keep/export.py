@@ -12,12 +12,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import pyarrow as pa
+
 from tarrafa.disk import atomic_file, map_disk_errors
 from tarrafa.keep.archive_files import Place, archive_files, check_end
 from tarrafa.keep.archive_reader import StoredPage, read_pages, read_whole_pages
 from tarrafa.keep.cdxj import cdxj_line, sorted_lines
 from tarrafa.keep.row_writers import DOCUMENTS
-from tarrafa.keep.segment_reader import count_rows, read_batches
+from tarrafa.keep.segment_reader import TableLayout, count_rows, read_batches, whole_layout
 from tarrafa.keep.segment_writer import group_batches, write_parquet
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
@@ -58,14 +60,15 @@ def export_warc(snapshots: Sequence[Snapshot], out: Path | None, progress: Expor
 def export_parquet(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write all documents as one Parquet file; return their number."""
     with _open_output(out) as file:
-        return write_parquet(file, DOCUMENTS, group_batches(_document_batches(snapshots, progress), DOCUMENTS))
+        layout = _whole_layout(snapshots)
+        return write_parquet(file, layout, group_batches(_document_batches(snapshots, layout, progress), layout))
 
 
 def export_jsonl(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
     """Write each document as a JSON object on a line of its own; return their number."""
     count = 0
     with _open_output(out) as file:
-        for batch in _document_batches(snapshots, progress):
+        for batch in _document_batches(snapshots, _whole_layout(snapshots), progress):
             for row in batch.to_pylist():
                 file.write(json.dumps(_jsonable(row), ensure_ascii=False).encode() + b"\n")
                 count += 1
@@ -137,11 +140,22 @@ def _stored_pages(
     progress(total, total)
 
 
-def _document_batches(snapshots: Sequence[Snapshot], progress: ExportProgress) -> Iterator[Any]:
+def _whole_layout(snapshots: Sequence[Snapshot]) -> TableLayout:
+    """Return the columns of documents with the fields that hooks have added, of all agents."""
+    added: dict[str, Any] = {}
+    for each in snapshots:
+        whole = whole_layout(each.paths.documents, DOCUMENTS, each.checkpoint)
+        added = {field.name: field for field in [*whole.columns][len(DOCUMENTS.columns) :]} | added
+    return DOCUMENTS.widened(added.values())
+
+
+def _document_batches(
+    snapshots: Sequence[Snapshot], layout: TableLayout, progress: ExportProgress
+) -> Iterator[pa.RecordBatch]:
     counts = [count_rows(each.paths.documents, DOCUMENTS, each.checkpoint) for each in snapshots]
     total, done = sum(counts), 0
     for snapshot in snapshots:
-        for batch in read_batches(snapshot.paths.documents, DOCUMENTS, snapshot.checkpoint):
+        for batch in read_batches(snapshot.paths.documents, layout, snapshot.checkpoint):
             yield batch
             done += batch.num_rows
             progress(done, total)

@@ -3,16 +3,18 @@
 Rows are buffered in memory and become a segment when they are many, or at a checkpoint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.keep.segment_reader import TableLayout
+from tarrafa.keep.segment_reader import TableLayout, whole_layout
 from tarrafa.keep.segment_writer import SegmentWriter
 from tarrafa.urls import host_name, host_of, site
 
@@ -27,6 +29,17 @@ _DOCUMENTS_TOGETHER = 250
 _LINKS_TOGETHER = 10_000
 
 _Values: TypeAlias = Sequence[Any] | NDArray[Any]
+
+# What a hook may store with a document, and the column that it becomes.
+FieldValue: TypeAlias = str | int | float | bool | datetime | tuple[str, ...]
+_FIELD_COLUMNS: dict[type, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: _MOMENT,
+    tuple: _TEXTS,
+}
 
 
 class DocumentRow(NamedTuple):
@@ -55,6 +68,8 @@ class DocumentRow(NamedTuple):
     digest: str = ""
     archive_file: int | None = None
     archive_offset: int | None = None
+    # Columns of their own, beside those above. All values of a name have the same type in a crawl.
+    fields: Mapping[str, FieldValue] = MappingProxyType({})
 
 
 DOCUMENTS = TableLayout(
@@ -139,17 +154,36 @@ class DocumentWriter:
 
     def _write(self) -> None:
         if self._rows:
-            starts = range(0, len(self._rows), _DOCUMENTS_TOGETHER)
-            self._segments.write(document_table(self._rows[start : start + _DOCUMENTS_TOGETHER]) for start in starts)
+            starts, added = range(0, len(self._rows), _DOCUMENTS_TOGETHER), field_columns(self._rows)
+            parts = (self._rows[start : start + _DOCUMENTS_TOGETHER] for start in starts)
+            self._segments.write((document_table(part, added) for part in parts), added)
             self._rows.clear()
             self._bytes = 0
 
 
-def document_table(rows: Sequence[DocumentRow]) -> pa.Table:
+def field_columns(rows: Sequence[DocumentRow]) -> list[pa.Field]:
+    """Return a column for each field that one of the rows has."""
+    kinds = {name: _FIELD_COLUMNS[type(value)] for row in rows if row.fields for name, value in row.fields.items()}
+    return [pa.field(name, kind) for name, kind in sorted(kinds.items())]
+
+
+def field_types(folder: Path, checkpoint: int) -> dict[str, type]:
+    """Return the fields that documents have up to a checkpoint, each with the type of its values."""
+    columns = [*whole_layout(folder, DOCUMENTS, checkpoint).columns][len(DOCUMENTS.columns) :]
+    return {each.name: kind for each in columns for kind, column in _FIELD_COLUMNS.items() if column == each.type}
+
+
+def document_table(rows: Sequence[DocumentRow], added: Sequence[pa.Field] = ()) -> pa.Table:
     columns: dict[str, Any] = dict(zip(DocumentRow._fields, zip(*rows, strict=True), strict=True))
     columns["host"] = [host_of(url) for url in columns["url"]]
     columns["site"] = [site(host_name(url)) for url in columns["url"]]
-    return _table(DOCUMENTS, [columns[name] for name in DOCUMENTS.columns.names])
+    table = _table(DOCUMENTS, [columns[name] for name in DOCUMENTS.columns.names])
+    for each in added:
+        values = [row.fields.get(each.name) for row in rows]
+        table = table.append_column(
+            each, _column(values, each.type) if each.type != _MOMENT else pa.array(values, _MOMENT)
+        )
+    return table
 
 
 class LinkWriter:

@@ -40,6 +40,10 @@ class TableLayout(NamedTuple):
     dictionaries: tuple[str, ...]  # columns with few different values
     statistics: tuple[str, ...]  # columns whose least and greatest value help a reader to skip
 
+    def widened(self, added: Iterable[pa.Field]) -> "TableLayout":
+        """Return the layout with further columns."""
+        return self._replace(columns=pa.schema([*self.columns, *added]))
+
     @property
     def schema(self) -> pa.Schema:
         return self.columns.with_metadata({_VERSION_KEY: f"{self.name} {self.version}".encode()})
@@ -147,7 +151,37 @@ def batches_of(
     for file in files:
         with map_parquet_errors(file):
             for batch in open_parquet(file, layout).iter_batches(_BATCH_ROWS, columns=columns):
-                yield batch.replace_schema_metadata(None)
+                plain = batch.replace_schema_metadata(None)
+                yield plain if columns is not None else _conform(plain, layout.columns)
+
+
+def _conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with these columns. One that it lacks, or that has values of another type, is empty."""
+    if batch.schema.equals(columns):
+        return batch
+    own = {field.name: field.type for field in batch.schema}
+    arrays = [
+        batch.column(each.name) if own.get(each.name) == each.type else pa.nulls(batch.num_rows, each.type)
+        for each in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def widen(layout: TableLayout, files: Iterable[OpenSegment]) -> TableLayout:
+    """Return the layout with the columns that some of the segments have beside its own."""
+    added: dict[str, pa.Field] = {}
+    for file in files:
+        with map_parquet_errors(file):
+            for each in open_parquet(file, layout).schema_arrow:
+                if each.name not in layout.columns.names:
+                    added.setdefault(each.name, pa.field(each.name, each.type))
+    return layout.widened(added.values())
+
+
+def whole_layout(folder: Path, layout: TableLayout, checkpoint: int) -> TableLayout:
+    """Return the layout with the columns that segments have beside its own, up to a checkpoint."""
+    with map_disk_errors(folder), open_live_segments(folder, checkpoint) as files:
+        return widen(layout, files)
 
 
 def open_parquet(file: OpenSegment, layout: TableLayout, repeating: Sequence[str] = ()) -> pq.ParquetFile:

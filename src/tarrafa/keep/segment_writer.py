@@ -25,6 +25,7 @@ from tarrafa.keep.segment_reader import (
     live_segments,
     open_segments,
     segment_name,
+    widen,
 )
 
 JOIN_COUNT = 8  # segments that become one
@@ -60,11 +61,14 @@ class SegmentWriter:
         for segment in set(found).difference(live):
             segment.path.unlink()
 
-    def write(self, tables: Iterable[pa.Table]) -> None:
-        """Write a segment for the next checkpoint, with a row group for each table. Durable when it returns."""
+    def write(self, tables: Iterable[pa.Table], added: Iterable[pa.Field] = ()) -> None:
+        """Write a segment for the next checkpoint, with a row group for each table. Durable when it returns.
+
+        `added` are columns that the tables have after those of the layout.
+        """
         path = self._folder / segment_name(self._next, self._next, self._checkpoint + 1)
         with map_disk_errors(self._folder), atomic_file(path) as file:
-            write_parquet(file, self._layout, tables, _NEW)
+            write_parquet(file, self._layout.widened(added), tables, _NEW)
         self._next += 1
 
     def advance(self, checkpoint: int) -> None:
@@ -103,7 +107,9 @@ def join_segments(folder: Path, layout: TableLayout, checkpoint: int) -> int:
         while run := _run_to_join(live_segments(list_segments(folder), checkpoint), checkpoint):
             path = folder / segment_name(run[0].first, run[-1].last, run[-1].checkpoint)
             with atomic_file(path) as file, contextlib.ExitStack() as stack:
-                write_parquet(file, layout, group_batches(batches_of(open_segments(run, stack), layout), layout))
+                files = open_segments(run, stack)
+                wide = widen(layout, files)
+                write_parquet(file, wide, group_batches(batches_of(files, wide), wide))
             for segment in run:
                 segment.path.unlink()
             joined_count += len(run)

@@ -4,8 +4,8 @@
     signature     of the content: copies are folded by it
     site          hash of the site: results are spread over sites by it
     date          when the page was published, else modified, else fetched; seconds since the Unix epoch
-    facts         site:…, host:…, lang:…, type:…, for filters; expires:… (`expiry`) and slice:… (`pruning`)
-    words, stems  title, description and text, in both forms
+    facts         site:…, host:…, lang:…, type:…, field:…, for filters; expires:… (`expiry`) and slice:… (`pruning`)
+    words, stems  title, description, text and the texts of fields, in both forms
     title         folded, for title:…
     titles, headings, anchors   stems
     address       words of the URL, folded
@@ -18,7 +18,8 @@ splits at spaces.
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,7 @@ IGNORED_OUTCOMES = ("failed", "unchanged", "refused")  # the page stays in the i
 STORED_SEPARATOR = "\x1f"
 _STORED_TEXT_CHARS = 10_000  # of a text, for snippets
 _TITLE_WITHIN_CHARS = 500  # a text that shows its title does so within these first characters
+_FACT_CHARS = 200  # of the text of a field, for filters
 _CACHED_HOSTS = 20_000  # pages of a host mostly have the same facts
 
 Row = dict[str, Any]
@@ -138,10 +140,22 @@ def index_stamp(folder: Path) -> tuple[int, int] | None:
     return committed.st_ino, committed.st_mtime_ns
 
 
-def read_rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """Read rows with `COLUMNS`, column by column; moments become whole seconds since the Unix epoch."""
+def read_rows(batch: pa.RecordBatch, field_names: Sequence[str] = ()) -> Iterator[Row]:
+    """Read rows with `COLUMNS`, column by column; moments become whole seconds since the Unix epoch.
+
+    `field_names` are columns that hooks have added, if the batch has them. They become one value, `fields`.
+    """
+    names = (*COLUMNS, "fields")
     columns = [_decode(batch.column(name)).to_pylist() for name in COLUMNS]
-    return (dict(zip(COLUMNS, values, strict=True)) for values in zip(*columns, strict=True))
+    return (dict(zip(names, values, strict=True)) for values in zip(*columns, _fields(batch, field_names), strict=True))
+
+
+def _fields(batch: pa.RecordBatch, names: Sequence[str]) -> list[Row]:
+    own = [name for name in names if name in batch.schema.names]
+    if not own:
+        return [{}] * batch.num_rows
+    rows: list[Row] = batch.select(own).to_pylist()
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
 def _decode(column: pa.Array) -> pa.Array:
@@ -172,6 +186,7 @@ class LoweredTexts(NamedTuple):
 def lower_row(row: Row, anchors: str) -> LoweredTexts:
     title = lower_words(row["title"])
     body = ["" if _begins_with_title(row) else title, lower_words(row["description"]), lower_words(row["text"])]
+    body += [lower_words(text) for value in row["fields"].values() for text in _texts_of(value)]
     headings = lower_words(" ".join(row["headings"]))
     return LoweredTexts(title, headings, lower_words(anchors), [text for text in body if text])
 
@@ -188,7 +203,26 @@ def date_of(row: Row) -> int:
 
 def facts_of(row: Row) -> list[str]:
     known = _host_facts(row["site"], row["host"], row["language"], row["media_type"])
-    return [*known, *expiry_facts(row["directives"])]
+    return [*known, *expiry_facts(row["directives"]), *_field_facts(row["fields"])]
+
+
+def _texts_of(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else value if isinstance(value, list) else []
+
+
+def _field_facts(fields: Row) -> list[str]:
+    """Return `field:price` and `field:price=2.5` for each field."""
+    values = [(name, each) for name, own in fields.items() for each in (own if isinstance(own, list) else [own])]
+    return [f"field:{name}" for name in fields] + [f"field:{name}={_fact_text(each)}" for name, each in values]
+
+
+def _fact_text(value: object) -> str:
+    """Return a value as a filter writes it: 2.5, 3, true, 2026-03-01, a short text in lower case."""
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return unicodedata.normalize("NFC", str(value)[:_FACT_CHARS]).strip().lower()
 
 
 @lru_cache(_CACHED_HOSTS)

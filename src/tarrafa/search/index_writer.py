@@ -90,6 +90,7 @@ class IndexWriter:
         """Open the index; with `is_new`, remove what is there first."""
         self._folder = folder
         self.anchors = anchors
+        self.field_names: Sequence[str] = ()  # columns of rows that hooks have added
         self._clock = clock
         self._words = WordAnalyzer()
         self._schema = make_schema()
@@ -128,7 +129,7 @@ class IndexWriter:
     def _put(self, batch: pa.RecordBatch, rows: I64) -> U64:
         """Write the rows with these numbers; return the sum of the anchors of each."""
         sums, now = np.zeros(batch.num_rows, np.uint64), self._clock.now()
-        numbered = enumerate(read_rows(batch))
+        numbered = enumerate(read_rows(batch, self.field_names))
         last = {row["url"]: (place, row) for place, row in numbered if row["outcome"] not in IGNORED_OUTCOMES}
         keys = [fingerprint(url) for url in last]
         if keys:

@@ -8,6 +8,7 @@
     fish*             words with that prefix
     title:net         in the title; url:net in the address
     site:example.org  also host: lang: type: before:2024-05 after:2023; a minus before one excludes
+    field:price=2.5   documents with that field; field:price with any value of it
 
 An unclosed quote ends with the query. Whatever is not an operator is a word.
 """
@@ -58,7 +59,7 @@ class Clause(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """`name` is site, host, lang, type, before or after."""
+    """`name` is site, host, lang, type, field, before or after."""
 
     name: str
     value: str
@@ -78,7 +79,7 @@ class Query(NamedTuple):
         return tuple(word for clause in sought for word in clause.words)
 
 
-_FILTERS = frozenset({"site", "host", "lang", "type", "before", "after"})
+_FILTERS = frozenset({"site", "host", "lang", "type", "field", "before", "after"})
 _FIELDS = frozenset({"title", "url"})
 
 
