@@ -93,6 +93,11 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     return _rows(folder, "documents", [*columns, "archive_file", "archive_offset"])
 
 
+def pages(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of pages: answers with a 2xx status."""
+    return [row for row in documents(folder) if row["outcome"] == "fetched"]
+
+
 def links(folder: Path) -> list[dict[str, Any]]:
     return _rows(folder, "links", ["source", "target", "kind", "rel"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawls import HASTE, arguments, documents, served
+from crawls import HASTE, arguments, pages, served
 from servers import Server, Visit
 from tarrafa.agent import CrawlFolder
 from tarrafa.verify import Veuniq
@@ -41,7 +41,7 @@ def test_crawl_of_three_thousand_pages_stays_within_its_memory(tmp_path: Path) -
     folder = tmp_path / "crawl"
     with served("--hosts", "50", "--pages", "4000", "--rng-seed", "5") as web:
         assert peak_bytes(*arguments(web, folder, "--pages", "3000")) < CRAWL_BYTES
-    assert len(documents(folder)) == 3_000
+    assert len(pages(folder)) == 3_000
 
 
 def answered(visit: Visit) -> None:
