@@ -119,6 +119,9 @@ def test_full_disk_stops_with_a_message_and_it_goes_on_when_there_is_room(small:
     assert done.returncode == 1
     assert "go on when there is room" in done.stderr
     assert "Traceback" not in done.stderr
+    shown = run("status", "--dir", str(folder)).stdout.splitlines()[-1]
+    assert shown.startswith("Failed: ")
+    assert "go on when there is room" in shown
     crawled(web, folder)
     assert pages_fetched(folder, web) == web.collectable()
 

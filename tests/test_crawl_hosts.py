@@ -11,6 +11,7 @@ import pytest
 from crawls import HASTE, hasty, run
 from servers import Server, Visit
 from tarrafa.agent import CrawlFolder, HostDatabase
+from tarrafa.verify import Veuniq
 
 Answers = Callable[[str], bytes]
 
@@ -255,3 +256,32 @@ def test_hosts_that_are_set_aside_do_not_keep_others_away_however_many_they_are(
     found = [book.host(name) for name in busy_names]
     book.close()
     assert [each.suspensions for each in found if each] == [1] * 9
+
+
+# Endings.
+
+
+def test_scope_that_leaves_out_every_seed_is_an_error_that_lists_the_known_words(tmp_path: Path) -> None:
+    """A misspelt word is taken for a suffix of host names."""
+    told = crawl(tmp_path, "http://127.0.0.2:9/", "--scope", "seedz", code=2)
+    assert '"any", "seeds"' in told["error"]
+    assert not (tmp_path / "crawl").exists()
+
+
+def test_seed_that_cannot_be_fetched_ends_with_exit_code_1_and_says_why(tmp_path: Path) -> None:
+    with host(lambda _: answer("<p>page"), "127.0.0.2") as server:
+        port = server.port
+    done = run("--config", str(hasty(tmp_path)), "crawl", f"http://127.0.0.2:{port}/", "--dir", str(tmp_path / "crawl"))
+    assert done.returncode == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("Nothing was fetched. Why: hosts ")
+    assert "The port is closed" in last
+
+
+def test_seed_that_is_offered_at_each_start_gains_no_links(tmp_path: Path) -> None:
+    with host(lambda path: NOT_FOUND if path == "/robots.txt" else answer("<p>page"), "127.0.0.2") as server:
+        url = f"http://127.0.0.2:{server.port}/"
+        for words in ([url], [], [url], [f"{url}other"]):
+            crawl(tmp_path, *words)
+    with Veuniq(CrawlFolder(tmp_path / "crawl").repository) as repository:
+        assert {each.url: each.links for each in repository.urls()} == {url: 0, f"{url}other": 0}
