@@ -34,7 +34,7 @@ def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Few pages of each host, for some of them take seconds for each; so the snares are among the seeds.
     snares = [url for url, row in web.rows().items() if row["kind"] in SNARES]
     told = crawled(web, folder, *snares, "--depth", "12", "--in-flight", "60", "--host-pages", str(HOST_PAGES))
-    assert told["ending"] == "done"
+    assert told["ending"] == "suspended hosts"  # some hosts never answer for their robots.txt
     return folder
 
 

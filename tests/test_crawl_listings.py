@@ -16,6 +16,7 @@ from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of
 from tarrafa.extract import Extract, ListedUrls, PageFormat
+from tarrafa.folder_mark import MARK_FILE
 from tarrafa.schedule import Level, Scope, UrlBounds, UrlKind
 from tarrafa.verify import Veuniq
 
@@ -119,7 +120,7 @@ def known(folder: Path) -> set[str]:
 def test_all_urls_of_a_long_sitemap_are_known_also_when_only_the_archive_is_left_of_the_crawl(
     host: str, tmp_path: Path
 ) -> None:
-    """A kill before the first checkpoint leaves nothing but the archive."""
+    """A kill before the first checkpoint leaves nothing but the mark of the folder and the archive."""
     haste = tmp_path / "haste.toml"
     haste.write_text(HASTE.replace('"200kB"', '"5MB"'))
     words = ["--config", str(haste), "crawl", f"{host}/", "--pages", "5", "--dir"]
@@ -128,5 +129,6 @@ def test_all_urls_of_a_long_sitemap_are_known_also_when_only_the_archive_is_left
     assert run(*words, str(first)).returncode == 0
     assert known(first) == listed | {f"{host}/", f"{host}/sitemap.xml"}
     shutil.copytree(CrawlFolder(first).archive, CrawlFolder(second).archive)
+    shutil.copy(first / MARK_FILE, second / MARK_FILE)
     assert run(*words, str(second)).returncode == 0
     assert known(second) == known(first)
