@@ -100,6 +100,8 @@ def agent(
 
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Check the settings that only a room can parse, before anything is written."""
+    if configuration.scope_rules or configuration.hosts:
+        raise ConfigurationError("a crawl does not apply [[scope]] and [[host]] tables yet; remove them to begin")
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     read_text(configuration, "fetch.name_servers", parse_name_servers)

@@ -36,7 +36,7 @@ class HostState(IntEnum):
 
 class WorkbenchHost:
     __slots__ = (
-        *("address", "download_seconds", "expires_at", "failures", "firsts", "has_answered", "has_fresh_address"),
+        *("address", "download_seconds", "expires_at", "failures", "firsts", "has_fresh_address"),
         *(
             "is_leaving",
             "is_timed",
@@ -71,7 +71,6 @@ class WorkbenchHost:
         self.ready_at = NEVER  # when every delay of the host has passed
         self.turn_at: float | None = None  # since when it could be visited; kept until it is
         self.turn_order = 0  # its place among the hosts with the same turn_at
-        self.has_answered = False  # since it is here
         self.failures = 0  # consecutive
         self.suspensions = 0  # consecutive
         self.visit: Visit | None = None  # the one in flight

@@ -230,7 +230,6 @@ class Workbench:
             follow_up = self._continue(host, address, now, follow_up)
             return follow_up if follow_up.event else follow_up._replace(back_off=BackOff(host.ready_at, host.failures))
         host.failures = host.suspensions = 0
-        host.has_answered = True
         host.firsts.discard(visit.url)
         follow_up = self._continue(host, address, now, _FINAL)
         return follow_up._replace(back_off=BackOff(host.ready_at, 0)) if retry_after_seconds else follow_up
@@ -295,7 +294,7 @@ class Workbench:
         if reason is not HostFailure.BUSY:
             host.expires_at = NEVER  # it may have moved, or another of its addresses may answer
         is_retried = visit is not None and visit.tries < policy.tries_limit
-        has_answered = host.has_answered or host.traits.pages_count > 0
+        has_answered = host.traits.pages_count > 0
         step = RetryStep.WAIT
         if not host.is_leaving:
             step = policy.step(reason, host.failures, host.suspensions, wait, has_answered=has_answered)
