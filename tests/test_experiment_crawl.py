@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tarrafa.cli.app import run
+from tarrafa.folder_mark import MARK_FILE
 from tarrafa.lab.experiment.steadiness import CrawlSample, page, parts, verdict
 
 # Ten seconds for each thousand pages, four more of CPU, the same memory.
@@ -38,5 +39,5 @@ def test_crawl_is_watched_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixtur
     report = json.loads(capsys.readouterr().out)
     assert report["parts"][-1]["pages"] == 300
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        *("crawl.csv", "crawl.json", "crawl.md", "crawl.png", "crawl.svg")
+        *("crawl.csv", "crawl.json", "crawl.md", "crawl.png", "crawl.svg", MARK_FILE)
     }

@@ -8,6 +8,7 @@ import pytest
 
 from tarrafa.cli.app import run
 from tarrafa.errors import DamagedError, InputError
+from tarrafa.folder_mark import MARK_FILE
 from tarrafa.lab.experiment import papers, parameter_study, plots
 from tarrafa.lab.experiment.papers import MARKS, TABLE_4_3, TABLE_4_4, TABLE_4_5
 from tarrafa.lab.experiment.parameter_study import ParameterEffect, ParameterPoint
@@ -158,7 +159,8 @@ def test_the_command_prints_a_table_and_writes_all_files(
     assert "veuniq is the cheaper one" in shown.out
     assert "cycle 0:" in shown.err
     assert {path.name for path in Path("out").iterdir()} == {
-        f"growth.{kind}" for kind in ("csv", "json", "md", "png", "svg")
+        *(f"growth.{kind}" for kind in ("csv", "json", "md", "png", "svg")),
+        MARK_FILE,
     }
     assert run([*tiny, "--dir", "state", "--json"]) == 0
     assert {mark["engine"] for mark in json.loads(capsys.readouterr().out)["marks"]} == {"veuniq", "memory"}

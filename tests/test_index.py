@@ -14,6 +14,7 @@ from crawls import ServedWeb, arguments, crawled, run, served
 from indexes import index_folder, row, urls
 from tarrafa.agent import Checkpoint, CrawlFolder, HostDatabase, Totals
 from tarrafa.collection.indexer import Indexer, StopFlag
+from tarrafa.disk import FolderLock
 from tarrafa.errors import InputError, LockedError
 from tarrafa.keep import BEGINNING, DOCUMENTS, DocumentRow, DocumentWriter, join_segments
 from tarrafa.search import Search, SearchRequest
@@ -45,7 +46,7 @@ class Kept:
         return join_segments(self._folder.documents, DOCUMENTS, self._checkpoint)
 
     def hold(self) -> None:
-        self._hold = self._folder.lock()
+        self._hold = FolderLock(self._folder.agent)
 
     def release(self) -> None:
         self._hold.release()

@@ -13,6 +13,7 @@ from archive_pages import quick_folder
 from indexes import index_folder
 from ranked import Crawl, link
 from tarrafa.collection.indexer import Indexer, StopFlag
+from tarrafa.disk import FolderLock
 from tarrafa.errors import DamagedError
 from tarrafa.search import Search, SearchRequest
 from tarrafa.search.index_writer import I64, U64, UNKNOWN_SUM, AnchorSums, anchor_sum
@@ -117,7 +118,7 @@ def test_follower_notices_new_ranks(crawl: Crawl) -> None:
     crawl.visit(page(1), text="boat")
     crawl.visit(SOURCE, link(page(1), "trawler"), text="harbour")
     crawl.commit()
-    hold = crawl.folder.lock()
+    hold = FolderLock(crawl.folder.agent)
 
     class Turns(StopFlag):
         """Instead of waiting, compute ranks and end the crawl."""

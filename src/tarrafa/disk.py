@@ -42,7 +42,7 @@ def describe_disk_error(error: OSError, path: Path | None = None) -> str:
     described = reason if name is None else f"{name}: {reason}"
     if error.errno in _FAILING:
         return f"{described}; {_FAILING_REMEDY}"
-    if error.errno in _LACKING:
+    if error.errno in _LACKING or (error.errno is None and isinstance(error, PermissionError)):  # of a library
         return f"{described}; nothing was damaged, go on when there is room and permission"
     return described
 
