@@ -5,25 +5,23 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.common import configured, folder_option, option, switch
 from tarrafa.cli.endings import exit_code
 from tarrafa.cli.progress_view import ProgressView, interrupted, summary
-from tarrafa.configuration import Configuration, require_contact, to_crawl_toml
-from tarrafa.errors import InputError, TarrafaError
+from tarrafa.errors import InputError
+from tarrafa.library.crawl_run import CrawlRequest, CrawlRun, begin_run
 from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
-from tarrafa.texts import printable, quoted
+from tarrafa.texts import quoted
 from tarrafa.units import parse_duration
-from tarrafa.urls import host_name
 
 if TYPE_CHECKING:
     from tarrafa.cli.companions import Companions
@@ -43,6 +41,7 @@ EXAMPLES = [
     ),
 ]
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TEXT_BYTES = 1 << 16  # of a file of seeds, that are checked to be text
 
 
@@ -97,9 +96,10 @@ def command(
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
     is_live = ProgressView.is_live(is_quiet=as_json)
+    request = CrawlRequest(folder, configuration, given, limits)
     with _companions(directory, port, is_live) if serve else nullcontext() as companions:
         view = ProgressView(as_json, companions.url if companions else "")
-        progress = crawl(configuration, folder, given, limits, view, companions.start if companions else _ignore)
+        progress = crawl(request, view, companions.start if companions else _ignore)
         typer.echo(json.dumps(progress.told()) if as_json else summary(progress, directory))
         if companions and progress.ending != Ending.STOPPED:
             companions.wait()
@@ -147,86 +147,42 @@ def _read_seeds_file(name: str) -> Seeds:
         raise InputError(f"{name}: cannot be read: {error.strerror}; give a file with one seed per line") from error
 
 
-def crawl(
-    configuration: Configuration,
-    folder: CrawlFolder,
-    given: Seeds,
-    limits: RunLimits,
-    view: ProgressView,
-    on_started: Callable[[], None] = _ignore,
-) -> Progress:
+def crawl(request: CrawlRequest, view: ProgressView, on_started: Callable[[], None] = _ignore) -> Progress:
     """Run a crawl in this process until it ends. `on_started` is called with each report, when the folder exists."""
-    if not given.urls and not folder.exists():
-        raise InputError("there are no seeds; give some, for example: tarrafa crawl example.org --dir DIR")
-    require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
-    wiring.check(configuration, given.urls)
-    wiring.require_seed_in_scope(configuration, (*folder.known_seeds().urls, *given.urls))
-    hold = folder.lock()
+    with begin_run(request) as run:
+        collect_seldom()
+        return_large_blocks()
+
+        def report(progress: Progress) -> None:
+            on_started()
+            view.show(progress)
+
+        def started(agent: Agent) -> None:
+            _stop_by_signals(run, agent, view)
+
+        try:
+            with view:
+                progress = uvloop.run(_run(run, report, started))
+        except BaseException as error:
+            run.fail(error)
+            if isinstance(error, KeyboardInterrupt):
+                typer.echo(interrupted(run.last or Progress(), request.folder.root), err=True)
+            raise
+        return run.end(progress)
+
+
+async def _run(run: CrawlRun, report: Callable[[Progress], None], started: Callable[[Agent], None]) -> Progress:
     try:
-        return _crawl_held(configuration, folder, given, limits, view, on_started)
+        return await run.run(report, started)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     finally:
-        hold.release()
+        for number in _SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
 
 
-def _crawl_held(
-    configuration: Configuration,
-    folder: CrawlFolder,
-    given: Seeds,
-    limits: RunLimits,
-    view: ProgressView,
-    on_started: Callable[[], None],
-) -> Progress:
-    seeds = folder.add_seeds(given.urls)
-    require_contact(configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
-    folder.keep_configuration(to_crawl_toml(configuration))
-    collect_seldom()
-    return_large_blocks()
-
-    last: Progress | None = None
-
-    def report(progress: Progress) -> None:
-        nonlocal last
-        last = progress
-        folder.write_status(progress.told())
-        on_started()
-        view.show(progress)
-
-    async def run() -> Progress:
-        agent = wiring.agent(configuration, folder, seeds.urls, limits)
-        return await _run(agent, seeds.urls, report, lambda: stopping(agent))
-
-    def stopping(agent: Agent) -> None:
-        nonlocal last
-        last = agent.progress()
-        view.stopping(last)
-
-    try:
-        with view:
-            progress = uvloop.run(run())
-    except BaseException as error:
-        _write_failure(folder, last, error)
-        if isinstance(error, KeyboardInterrupt):
-            typer.echo(interrupted(last or Progress(), folder.root), err=True)
-        raise
-    # Measured once more: the last checkpoint, and closing the files, have changed it.
-    progress = progress._replace(disk_bytes=folder.disk_bytes())
-    folder.write_status(progress.told())
-    return progress
-
-
-def _write_failure(folder: CrawlFolder, last: Progress | None, error: BaseException) -> None:
-    """Write how the run ended over its last report, or over that of the run before if it made none."""
-    told: dict[str, object] = {}
-    with suppress(TarrafaError):
-        told = folder.read_status() if last is None else last.told()
-    is_interrupted = isinstance(error, KeyboardInterrupt)
-    ending = {"ending": Ending.INTERRUPTED, "reason": ""} if is_interrupted else {"ending": Ending.FAILED}
-    folder.write_last_status({**told, "reason": printable(str(error) or repr(error)), **ending})
-
-
-async def _run(
-    agent: Agent, seeds: tuple[str, ...], report: Callable[[Progress], None], on_stop: Callable[[], None]
-) -> Progress:
+def _stop_by_signals(run: CrawlRun, agent: Agent, view: ProgressView) -> None:
+    """Let the first signal stop the agent, and the second one cancel the running task."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     signals = 0
 
@@ -235,26 +191,10 @@ async def _run(
         signals += 1
         if signals == 1:
             agent.stop()
-        on_stop()
+        run.last = agent.progress()
+        view.stopping(run.last)
         if signals > 1 and task is not None:
             task.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         loop.add_signal_handler(number, stop)
-    try:
-        return await agent.run(seeds, report)
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        await _close(agent, has_failed=sys.exc_info()[0] is not None)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-
-async def _close(agent: Agent, *, has_failed: bool) -> None:
-    """Close the agent. After a failure, what fails on the way must not hide it."""
-    try:
-        await agent.close()
-    except (TarrafaError, OSError):
-        if not has_failed:
-            raise

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import typer
 
 from tarrafa import wiring
-from tarrafa.agent import CrawlFolder, RunLimits, checkpoint_of
+from tarrafa.agent import CrawlFolder, checkpoint_of
 from tarrafa.cli.common import configured, folder_option, option, show_json, switch
 from tarrafa.cli.crawl import crawl
 from tarrafa.cli.progress_view import ProgressView, summary
@@ -25,6 +25,7 @@ from tarrafa.configuration import Configuration
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.lab.web import served_in_process
+from tarrafa.library.crawl_run import CrawlRequest
 from tarrafa.schedule import Seeds
 from tarrafa.search import Search, SearchRequest
 from tarrafa.texts import quoted
@@ -64,7 +65,7 @@ def command(
         if not as_json:
             section = configuration.web
             typer.echo(f"Serving a synthetic web of {section.hosts:,} hosts and {section.pages:,} pages at {url}")
-        progress = crawl(configuration, folder, Seeds((url,)), RunLimits(), ProgressView(is_quiet=as_json))
+        progress = crawl(CrawlRequest(folder, configuration, Seeds((url,))), ProgressView(is_quiet=as_json))
         comparison = _compare(url, folder)
         if not as_json:
             typer.echo(summary(progress, directory))
