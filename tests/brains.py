@@ -19,7 +19,17 @@ from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.agent.visits import is_address
 from tarrafa.clock import Instant
 from tarrafa.records import Failure, FailureKind, Headers, Page
-from tarrafa.schedule import ConstantDelay, Delays, Fifo, RetryPolicy, Scope, UrlBounds, UrlKind, Workbench
+from tarrafa.schedule import (
+    ConstantDelay,
+    DelayPolicy,
+    Delays,
+    Fifo,
+    RetryPolicy,
+    Scope,
+    UrlBounds,
+    UrlKind,
+    Workbench,
+)
 from tarrafa.schedule.scope import Rule, any_host
 from tarrafa.urls import host_name, host_of
 from tarrafa.verify import Scheduled
@@ -51,6 +61,7 @@ class BrainSettings(NamedTuple):
     buffer_limit: int = BUFFER_LIMIT
     address_seconds: float = 1.0
     is_known: Callable[[str], bool] = is_address
+    policy: DelayPolicy = ConstantDelay(DELAY_SECONDS)
 
 
 _DEFAULT_SETTINGS = BrainSettings()
@@ -64,7 +75,7 @@ class BrainDriver:
         self.storage = NotedStorage()
         self.hosts = HostTable(self.storage, self.storage)
         self.workbench = Workbench(
-            Delays(ConstantDelay(DELAY_SECONDS), settings.address_seconds),
+            Delays(settings.policy, settings.address_seconds),
             settings.retry_policy,
             hosts_limit=settings.hosts_limit,
         )

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tarrafa.records import FailureKind
-from tarrafa.schedule.delays import ConstantDelay, DelayPolicy, Delays, DensityDelay, HostTraits, TenTimesDelay
+from tarrafa.schedule.delays import (
+    ConstantDelay,
+    DeadlineDelay,
+    DelayPolicy,
+    Delays,
+    DensityDelay,
+    HostTraits,
+    TenTimesDelay,
+)
 from tarrafa.schedule.hosts import HostState, WorkbenchHost
 from tarrafa.schedule.messages import Fate, FollowUp, HostGivenUp, HostHistory, HostSuspended, Visit, VisitResult
 from tarrafa.schedule.retry_policy import HOST_FAILURES, WHOLE_HOST_FAILURES, HostFailure, RetryPolicy
@@ -42,12 +50,17 @@ TRAITS = st.builds(
     pages_count=st.sampled_from([0, 1, 50, 10**9]),
     crawl_delay_seconds=st.sampled_from([0.0, 0.0, 12.0, 1e9]),
     is_own=st.booleans(),
+    largest_count=st.sampled_from([0, 1, 1_000]),
+    has_answered=st.booleans(),
 )
 POLICIES: list[DelayPolicy] = [
     ConstantDelay(5.0),
     ConstantDelay(0.0),
     TenTimesDelay(2.0, 40.0),
+    TenTimesDelay(),
     DensityDelay(15.0, 1_000),
+    DensityDelay(15.0),
+    DeadlineDelay(15.0),
 ]
 HOST = st.sampled_from(HOSTS)
 WHICH = st.integers(0, 7)

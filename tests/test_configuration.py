@@ -18,7 +18,15 @@ from tarrafa.configuration import (
     to_toml,
 )
 from tarrafa.configuration.toml_file import FILE_LIMIT_BYTES
-from tarrafa.configuration.value_types import BooleanType, ChoiceType, DurationType, IntegerType, NumberType, SizeType
+from tarrafa.configuration.value_types import (
+    BooleanType,
+    ChoiceType,
+    DurationType,
+    IntegerType,
+    NumberType,
+    OptionalType,
+    SizeType,
+)
 from tarrafa.errors import ConfigurationError
 from tarrafa.units import parse_duration, parse_size
 
@@ -217,6 +225,8 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
             return st.floats(least, most)
         case BooleanType():
             return st.booleans()
+        case OptionalType(inner):
+            return st.just("none") | values_of(key._replace(type=inner))
         case ChoiceType(options):
             return st.sampled_from(options)
         case _:

@@ -11,7 +11,7 @@ from tarrafa import wiring
 from tarrafa.agent import RunLimits
 from tarrafa.configuration import Configuration, CrawlSection, HostSettings, PolitenessSection, ScopeRule
 from tarrafa.errors import ConfigurationError
-from tarrafa.schedule import ConstantDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
+from tarrafa.schedule import ConstantDelay, DeadlineDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 
@@ -55,8 +55,9 @@ def test_no_host_is_ones_own_without_being_listed() -> None:
     ("name", "policy"),
     [
         ("constant", ConstantDelay(5.0)),
-        ("ten-times", TenTimesDelay(1.0, 60.0)),
-        ("density", DensityDelay(15.0, 100_000)),
+        ("ten-times", TenTimesDelay()),
+        ("density", DensityDelay(15.0)),
+        ("deadline", DeadlineDelay(15.0)),
     ],
 )
 def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPolicy) -> None:

@@ -1,5 +1,7 @@
 """The frontier by itself: which scheduled URLs enter the workbench, which are held back, which are refused."""
 
+from itertools import pairwise
+
 import pytest
 
 from brains import (
@@ -19,10 +21,10 @@ from brains import (
     told,
     urls_of,
 )
-from tarrafa.agent import CrawlLimits, HostStatus
+from tarrafa.agent import LARGEST, CrawlLimits, HostStatus, HostTable
 from tarrafa.agent.frontier import TICK_HOSTS_COUNT, CountRefused, Fetch, Purpose, TellGivenUp
 from tarrafa.records import FailureKind
-from tarrafa.schedule import QUEUED_URLS_LIMIT, HostFailure, HostTraits, RetryPolicy, UrlKind
+from tarrafa.schedule import QUEUED_URLS_LIMIT, DensityDelay, HostFailure, HostTraits, RetryPolicy, UrlKind
 
 
 def limited(limits: CrawlLimits) -> BrainDriver:
@@ -371,12 +373,49 @@ def test_host_with_only_private_addresses_is_own_where_these_are_allowed(
     assert not limited(CrawlLimits(allow_private=False)).frontier.traits(A, addresses).is_own
 
 
-def test_traits_have_pages_and_crawl_delay_from_the_record() -> None:
+def test_traits_have_available_pages_and_crawl_delay_from_the_record_and_the_largest_host() -> None:
     brain = BrainDriver()
     record = brain.hosts.meet(A)
     record.pages, record.crawl_delay_seconds = 7, 30.0
-    assert brain.frontier.traits(A, ()) == HostTraits(7, 30.0, False)
+    brain.schedule(f"{A}/", left_count=20)
+    brain.schedule(f"{B}/", left_count=50)
+    assert brain.frontier.traits(A, ()) == HostTraits(27, 30.0, False, 50, True)
     assert brain.frontier.traits(D, ()) == HostTraits()
+
+
+def test_pages_beyond_the_limit_of_a_host_are_not_available() -> None:
+    """A host without end is not the largest for ever."""
+    brain = limited(CrawlLimits(host_pages=30))
+    brain.schedule(f"{A}/", left_count=1_000_000)
+    assert (brain.record(A).available, brain.hosts.largest_count) == (30, 30)
+
+
+def test_delay_follows_the_pages_that_become_known_while_the_host_is_visited() -> None:
+    """A host of one page is visited every 15 s; when a thousand of its pages are known it is the largest."""
+    brain = BrainDriver(BrainSettings(policy=DensityDelay(15.0)))
+    brain.allow_all(A)
+    began: list[float] = []
+    for _ in range(3):
+        brain.answer(brain.next_fetch())
+        began.append(brain.now)
+        brain.schedule(*urls_of(A, 20), left_count=1_000)
+    assert [round(after - before, 3) for before, after in pairwise(began)] == [15.0, 1.0]
+
+
+def test_sizes_survive_a_restart_and_go_with_the_host_to_another_owner() -> None:
+    brain = BrainDriver()
+    brain.schedule(f"{A}/", left_count=70)
+    export = brain.hosts.export(A)
+    changes, _ = brain.hosts.take_changes()
+    brain.storage.commit(changes)
+    again = HostTable(brain.storage, brain.storage, met_count=1, largest_count=changes.counts[LARGEST])
+    assert again.largest_count == 70
+    (record,) = changes.records
+    assert record.available == 70
+    other = BrainDriver()
+    assert export is not None
+    other.hosts.adopt(export)
+    assert (other.record(A).available, other.hosts.largest_count) == (70, 70)
 
 
 def test_crawl_delay_in_the_record_holds_before_robots_txt_is_fetched_again() -> None:

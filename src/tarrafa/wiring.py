@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tarrafa.agent import (
+    LARGEST,
     Agent,
     Checkpoints,
     CrawlFolder,
@@ -31,6 +32,7 @@ from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
     ConstantDelay,
+    DeadlineDelay,
     DelayPolicy,
     Delays,
     DensityDelay,
@@ -85,7 +87,8 @@ def agent(
     try:
         archive = open_archive(folder.archive, store.checkpoint.end, clock, _archive_settings(configuration))
         journal = FileHostJournal(folder.host_journal)
-        hosts = HostTable(HostDatabase(folder.hosts), journal, store.checkpoint.totals["hosts"])
+        totals = store.checkpoint.totals
+        hosts = HostTable(HostDatabase(folder.hosts), journal, totals["hosts"], largest_count=totals[LARGEST])
     except BaseException:
         store.close()
         raise
@@ -150,6 +153,8 @@ def delay_policy(section: PolitenessSection) -> DelayPolicy:
         return TenTimesDelay(section.floor_seconds, section.ceiling_seconds)
     if section.policy == "density":
         return DensityDelay(section.longest_seconds, section.pages_max)
+    if section.policy == "deadline":
+        return DeadlineDelay(section.longest_seconds, section.deadline_seconds)
     return ConstantDelay(section.delay_seconds)
 
 

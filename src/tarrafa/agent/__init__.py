@@ -39,7 +39,7 @@ from tarrafa.agent.host_database import (
     checkpoint_of,
     host_in,
 )
-from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable
+from tarrafa.agent.host_table import LARGEST, HostChanges, HostRecord, HostStatus, HostTable
 from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent, RunLimits
 from tarrafa.agent.outcomes import Outcome, reason_of
@@ -50,6 +50,7 @@ from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals
 
 __all__ = [
+    "LARGEST",
     "Agent",
     "Brain",
     "Checkpoint",

@@ -264,10 +264,11 @@ class Frontier:
 
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
-        name, urls, depths, kinds, _ = scheduled
+        name, urls, depths, kinds, left_count = scheduled
         if not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
+        self._hosts.set_available(host, min(host.pages + left_count, self._limits.host_pages))
         if name in self._suspended_names:
             self.suspended = self.suspended.plus(host.until)
             return False
@@ -338,17 +339,20 @@ class Frontier:
         urls = self.urls.pop(name, QUEUED_URLS_LIMIT)
         rejected = self._workbench.add(name, urls, at.monotonic, self._history(host, at) if host else NO_HISTORY)
         self.urls.put_back(name, rejected)
+        if host is not None:
+            self._workbench.update_sizes(name, host.available, self._hosts.largest_count, at.monotonic)
         if not urls:
             self._workbench.remove_if_idle(name, at.monotonic)
         elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
             self._entering[name] = None
 
     def _history(self, host: HostRecord, at: Instant) -> HostHistory:
-        if not (host.until or host.suspensions or host.consecutive_failures):
+        if not host.answers and not (host.until or host.suspensions or host.consecutive_failures):
             return NO_HISTORY
         wait_seconds = self._wait_seconds(host, at)
         until = at.monotonic + wait_seconds if wait_seconds else NO_HISTORY.until
-        return HostHistory(host.suspensions, host.consecutive_failures, until)
+        download_seconds = host.download_seconds if host.answers else None
+        return HostHistory(host.suspensions, host.consecutive_failures, until, download_seconds)
 
     def _wait_seconds(self, host: HostRecord, at: Instant) -> float:
         """Return how long a host must wait. A time later than any allowed wait was written by a wrong clock."""
@@ -444,7 +448,9 @@ class Frontier:
         """Return what a host's delay depends on."""
         limits, host = self._limits, self._hosts.find(name)
         is_own = host_name(name) in limits.own_hosts or (limits.allow_private and _are_private(addresses))
-        return HostTraits(host.pages, host.crawl_delay_seconds, is_own) if host else HostTraits(is_own=is_own)
+        if host is None:
+            return HostTraits(is_own=is_own)
+        return HostTraits(host.available, host.crawl_delay_seconds, is_own, self._hosts.largest_count, host.pages > 0)
 
 
 def _are_private(addresses: tuple[str, ...]) -> bool:

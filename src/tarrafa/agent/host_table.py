@@ -24,6 +24,7 @@ from tarrafa.records import Failure, Page, Timings
 
 HOSTS_LIMIT = 200_000  # records in memory
 _UNKNOWN_LIMIT = 200_000
+LARGEST = "largest host"  # in the counts: its size, as the sum of its growth
 
 
 class HostStatus(StrEnum):
@@ -55,6 +56,10 @@ class HostRecord:
     refused: int = 0  # URLs, because it has reached its page limit
     crawl_delay_seconds: float = 0.0  # from its robots.txt
     robots_at: float = 0.0  # when its robots.txt was last fetched; 0 for never
+    download_seconds: float = 0.0  # of the last answer
+    # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
+    # whenever the repository schedules it, so it is saved only with other changes.
+    available: int = 0
 
     def copy(self) -> "HostRecord":
         return HostRecord(*record_values(self))
@@ -76,7 +81,8 @@ class HostChanges(NamedTuple):
 
     records: Sequence[HostRecord] = ()
     robots: Sequence[RobotsAnswer] = ()
-    counts: Mapping[str, int] = MappingProxyType({})  # `visits`, `hosts` met, hosts `given up`
+    # `visits`, `hosts` met, hosts `given up`, growth of the `largest host`
+    counts: Mapping[str, int] = MappingProxyType({})
 
     def __bool__(self) -> bool:
         return bool(self.records or self.robots or self.counts)
@@ -151,12 +157,18 @@ class HostTable:
     """Used by one thread."""
 
     def __init__(
-        self, storage: HostStorage, journal: HostJournal, met_count: int = 0, limit: int = HOSTS_LIMIT
+        self,
+        storage: HostStorage,
+        journal: HostJournal,
+        met_count: int = 0,
+        limit: int = HOSTS_LIMIT,
+        largest_count: int = 0,
     ) -> None:
         self._storage = storage
         self._journal = journal
         self._limit = limit
         self.met_count = met_count  # hosts ever met
+        self.largest_count = largest_count  # pages available at the largest host known so far
         # Filled by find and meet; the oldest are dropped by saved.
         self._records: dict[str, HostRecord] = {}
         # Hosts without a record in storage. Filled by find, emptied by meet; drops the least recently used.
@@ -192,6 +204,14 @@ class HostTable:
             self._counts["hosts"] += 1
             self.changed(record)
         return record
+
+    def set_available(self, record: HostRecord, pages_count: int) -> None:
+        """Set how many pages a host has for this crawl."""
+        record.available = pages_count
+        growth = pages_count - self.largest_count
+        if growth > 0:
+            self.largest_count = pages_count
+            self._counts[LARGEST] += growth
 
     def changed(self, record: HostRecord) -> None:
         """Save the record with the next checkpoint."""
@@ -274,6 +294,7 @@ class HostTable:
             setattr(record, name, value)
         if export.robots is not None:
             self._new_robots[record.name] = export.robots
+        self.set_available(record, record.available)
         self._write_through(record)
 
     def recover(self) -> None:
@@ -320,6 +341,7 @@ class HostTable:
 
 def _count_answer(record: HostRecord, times: Timings) -> None:
     record.answers += 1
+    record.download_seconds = times.total_seconds
     record.name_seconds += (times.name_seconds - record.name_seconds) / record.answers
     record.first_byte_seconds += (times.first_byte_seconds - record.first_byte_seconds) / record.answers
     record.total_seconds += (times.total_seconds - record.total_seconds) / record.answers

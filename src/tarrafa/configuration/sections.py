@@ -17,6 +17,7 @@ from tarrafa.configuration.value_types import (
     DurationType,
     IntegerType,
     NumberType,
+    OptionalType,
     SizeType,
     TextType,
     ValueType,
@@ -66,15 +67,30 @@ class PolitenessSection:
         DurationType("0s", "1d"), "5s", "delay between two visits to a host; below 1s only for own and private hosts"
     )
     policy: str = _key(
-        ChoiceType(("constant", "ten-times", "density")),
+        ChoiceType(("constant", "ten-times", "density", "deadline")),
         "constant",
-        "how the delay is chosen: constant, ten times the last download, or by the number of pages of the host",
+        "how the delay is chosen: constant, ten times the last download, or by the pages available at the host",
     )
-    floor_seconds: float = _key(DurationType("0s", "1d"), "1s", "shortest delay of the ten-times policy")
-    ceiling_seconds: float = _key(DurationType("1s", "1d"), "60s", "longest delay of the ten-times policy")
-    longest_seconds: float = _key(DurationType("1s", "1d"), "15s", "density policy: delay of a host with a single page")
-    pages_max: int = _key(
-        IntegerType(2, 1_000_000_000), 100_000, "density policy: number of pages at which the delay reaches 1s"
+    floor_seconds: float | None = _key(
+        OptionalType(DurationType("0s", "1d")), "none", "ten-times policy: shortest delay"
+    )
+    ceiling_seconds: float | None = _key(
+        OptionalType(DurationType("1s", "1d")), "none", "ten-times policy: longest delay"
+    )
+    longest_seconds: float = _key(
+        DurationType("1s", "1d"),
+        "15s",
+        "density and deadline policies: longest delay, that of a host with a single page",
+    )
+    pages_max: int | None = _key(
+        OptionalType(IntegerType(2, 1_000_000_000)),
+        "none",
+        "density policy: number of pages at which the delay reaches 1s; none for those of the largest host known",
+    )
+    deadline_seconds: float | None = _key(
+        OptionalType(DurationType("1s", "3650d")),
+        "none",
+        "deadline policy: time for all pages of a host; none for a second for each page of the largest host known",
     )
     address_delay_seconds: float = _key(
         DurationType("0s", "1d"), "1s", "delay between visits to different hosts at the same address"

@@ -44,6 +44,21 @@ class DurationType(NamedTuple):
         return f"duration from {self.least} to {self.most}"
 
 
+class OptionalType(NamedTuple):
+    """A value of another type, or `none`."""
+
+    type: ValueType
+
+    def read(self, raw: object) -> Any:
+        return None if raw is None or raw == "none" else self.type.read(raw)
+
+    def write(self, value: Any) -> str:
+        return '"none"' if value is None else self.type.write(value)
+
+    def describe(self) -> str:
+        return f"{self.type.describe()}, or none"
+
+
 class SizeType(NamedTuple):
     least: str
     most: str

@@ -20,6 +20,7 @@ resolving names, fetching, storing URLs, detecting duplicates.
 from tarrafa.schedule.delays import (
     WAIT_MAX_SECONDS,
     ConstantDelay,
+    DeadlineDelay,
     DelayPolicy,
     Delays,
     DensityDelay,
@@ -63,6 +64,7 @@ __all__ = [
     "BackOff",
     "BadSeed",
     "ConstantDelay",
+    "DeadlineDelay",
     "DelayPolicy",
     "Delays",
     "DensityDelay",

@@ -11,52 +11,81 @@ from typing import NamedTuple, Protocol
 WAIT_MAX_SECONDS = 86_400.0
 # The shortest delay, except for the user's own hosts, and private ones where these are allowed.
 DELAY_MIN_SECONDS = 1.0
+# The shortest delay that a policy gives to the largest host.
+_LARGEST_SECONDS = 1.0
+# A download whose duration was not noted: the host was visited before a restart, and its record was not saved.
+_UNKNOWN_DOWNLOAD_SECONDS = 6.0
 
 
 class HostTraits(NamedTuple):
     """The facts about a host that its delay depends on."""
 
-    pages_count: int = 0  # fetched from it
+    pages_count: int = 0  # available at it: kept, or known and not visited, as far as its budget goes
     crawl_delay_seconds: float = 0.0  # from its robots.txt
     is_own: bool = False  # listed as the user's own, or private where private hosts are allowed
+    largest_count: int = 0  # pages available at the largest host known so far
+    has_answered: bool = False  # a page of it was kept; no delay depends on that, but how long its failures are borne
 
 
 class DelayPolicy(Protocol):
-    def seconds(self, download_seconds: float | None, pages_count: int) -> float:
-        """Return the delay after a download of this duration. If the duration is None (unknown), return the longest."""
+    def seconds(self, download_seconds: float | None, traits: HostTraits) -> float:
+        """Return the delay after a download of this duration; None if the duration is unknown."""
         ...
 
 
 class ConstantDelay(NamedTuple):
     delay_seconds: float = 5.0
 
-    def seconds(self, download_seconds: float | None, pages_count: int) -> float:  # noqa: ARG002 - the contract's
+    def seconds(self, download_seconds: float | None, traits: HostTraits) -> float:  # noqa: ARG002 - the contract's
         return self.delay_seconds
 
 
 class TenTimesDelay(NamedTuple):
     """Ten times the last download, so that a host that is slow because it is busy gets more time."""
 
-    floor_seconds: float = 1.0
-    ceiling_seconds: float = 60.0
+    floor_seconds: float | None = None
+    ceiling_seconds: float | None = None
 
-    def seconds(self, download_seconds: float | None, pages_count: int) -> float:  # noqa: ARG002 - the contract's
+    def seconds(self, download_seconds: float | None, traits: HostTraits) -> float:  # noqa: ARG002 - the contract's
+        floor, ceiling = self.floor_seconds or 0.0, self.ceiling_seconds
         if download_seconds is None:
-            return self.ceiling_seconds
-        return min(max(self.floor_seconds, 10.0 * download_seconds), self.ceiling_seconds)
+            return max(floor, 10.0 * _UNKNOWN_DOWNLOAD_SECONDS) if ceiling is None else ceiling
+        delay = max(floor, 10.0 * download_seconds)
+        return delay if ceiling is None else min(delay, ceiling)
 
 
 class DensityDelay(NamedTuple):
-    """From `longest_seconds` for a host of one page down to a second for one of `pages_max`, by the logarithm."""
+    """From `longest_seconds` for a host of one page down to a second for the largest host, by the logarithm.
+
+    The size of the largest host is `pages_max`, or if that is None what the crawl knows so far.
+    """
 
     longest_seconds: float = 15.0
-    pages_max: int = 100_000
+    pages_max: int | None = None
 
-    def seconds(self, download_seconds: float | None, pages_count: int) -> float:  # noqa: ARG002 - the contract's
-        if pages_count <= 1 or self.pages_max <= 1:
+    def seconds(self, download_seconds: float | None, traits: HostTraits) -> float:  # noqa: ARG002 - the contract's
+        largest = self.pages_max or max(traits.largest_count, traits.pages_count)
+        if traits.pages_count <= 1 or largest <= 1:
             return self.longest_seconds
-        share = math.log(min(pages_count, self.pages_max)) / math.log(self.pages_max)
-        return self.longest_seconds - share * (self.longest_seconds - 1.0)
+        share = math.log(min(traits.pages_count, largest)) / math.log(largest)
+        return self.longest_seconds - share * (self.longest_seconds - _LARGEST_SECONDS)
+
+
+class DeadlineDelay(NamedTuple):
+    """As slow as the host can be visited and still be done in time: the time divided by its pages.
+
+    The time is `deadline_seconds`, or if that is None what the largest host known so far needs at a page a second.
+    """
+
+    longest_seconds: float = 15.0
+    deadline_seconds: float | None = None
+
+    def seconds(self, download_seconds: float | None, traits: HostTraits) -> float:  # noqa: ARG002 - the contract's
+        pages = max(1, traits.pages_count)
+        time_seconds = self.deadline_seconds or max(traits.largest_count, pages) * _LARGEST_SECONDS
+        if pages == 1:
+            return self.longest_seconds
+        return min(max(_LARGEST_SECONDS, time_seconds / pages), self.longest_seconds)
 
 
 class Delays(NamedTuple):
@@ -67,7 +96,7 @@ class Delays(NamedTuple):
     address_seconds: float = 1.0
 
     def host_seconds(self, traits: HostTraits, download_seconds: float | None) -> float:
-        delay = self.policy.seconds(download_seconds, traits.pages_count)
+        delay = self.policy.seconds(download_seconds, traits)
         if delay < DELAY_MIN_SECONDS and not traits.is_own:
             delay = DELAY_MIN_SECONDS
         if traits.crawl_delay_seconds > delay:

@@ -166,8 +166,9 @@ class WorkbenchHosts:
     def _new(self, name: str, history: HostHistory) -> WorkbenchHost:
         host = self.by_name[name] = WorkbenchHost(name)
         host.suspensions, host.failures = history.suspensions, history.failures
-        host.visited_at = self._restarted_at
-        host.ready_at = max(host.visited_at + self._delays.host_seconds(host.traits, None), history.until)
+        host.visited_at, host.download_seconds = self._restarted_at, history.download_seconds
+        delay = self._delays.host_seconds(host.traits, host.download_seconds)
+        host.ready_at = max(host.visited_at + delay, history.until)
         self.counts[HostState.UNRESOLVED] += 1
         self.unresolved[host] = None
         return host

@@ -60,6 +60,7 @@ class HostHistory(NamedTuple):
     suspensions: int = 0  # consecutive
     failures: int = 0  # consecutive
     until: float = float("-inf")  # not to be visited before
+    download_seconds: float | None = None  # of its last answer; None if it was never visited, or that is unknown
 
 
 NO_HISTORY = HostHistory()

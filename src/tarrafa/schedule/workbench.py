@@ -131,6 +131,13 @@ class Workbench:
         if host is not None:
             self.update_traits(name, host.traits._replace(crawl_delay_seconds=crawl_delay_seconds), now)
 
+    def update_sizes(self, name: str, pages_count: int, largest_count: int, now: float) -> None:
+        """Set the pages available at a host, and at the largest host, as more URLs become known."""
+        host = self._hosts.by_name.get(name)
+        if host is not None and (host.traits.pages_count, host.traits.largest_count) != (pages_count, largest_count):
+            traits = host.traits._replace(pages_count=pages_count, largest_count=largest_count)
+            self.update_traits(name, traits, now)
+
     def next_unresolved(self, now: float) -> str | None:
         """Return a host to resolve. The answer goes to `resolved` or `resolve_failed`."""
         self._hosts.expire(self._tick(now))
@@ -294,7 +301,7 @@ class Workbench:
         if reason is not HostFailure.BUSY:
             host.expires_at = NEVER  # it may have moved, or another of its addresses may answer
         is_retried = visit is not None and visit.tries < policy.tries_limit
-        has_answered = host.traits.pages_count > 0
+        has_answered = host.traits.has_answered
         step = RetryStep.WAIT
         if not host.is_leaving:
             step = policy.step(reason, host.failures, host.suspensions, wait, has_answered=has_answered)
