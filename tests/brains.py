@@ -4,18 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tarrafa.agent import CrawlLimits, HostRecord, HostTable, Policies, make_brain
-from tarrafa.agent.frontier import (
-    BUFFER_LIMIT,
-    CountRefused,
-    EndUrl,
-    Fetch,
-    Instruction,
-    OfferSitemaps,
-    Purpose,
-    Resolve,
-    Tell,
-)
 from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.instructions import CountRefused, EndUrl, Fetch, Instruction, OfferSitemaps, Purpose, Resolve, Tell
+from tarrafa.agent.url_buffer import BUFFER_LIMIT
 from tarrafa.agent.visits import is_address
 from tarrafa.clock import Instant
 from tarrafa.records import Failure, FailureKind, Headers, Page

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.agent.discovery import Discovery
-from tarrafa.agent.frontier import UrlBuffer
 from tarrafa.agent.hooks import HookedPage
 from tarrafa.agent.ingest import Annotations, annotations_of, collect
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.agent.page_reader import PageReader
-from tarrafa.agent.progress import Rates, cpu_seconds, memory_bytes
+from tarrafa.agent.progress_meter import Rates, cpu_seconds, memory_bytes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
+from tarrafa.agent.url_buffer import UrlBuffer
 from tarrafa.errors import DamagedError
 from tarrafa.extract import LARGE_BYTES, ExtractOptions
 from tarrafa.keep import BEGINNING, Place, StoredAt

@@ -4,8 +4,8 @@ import pytest
 
 from brains import A, B, BrainDriver, urls_of
 from tarrafa.agent import CrawlLimits, HostStatus, HostTable, Policies, make_brain
-from tarrafa.agent.frontier import Fetch
 from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.instructions import Fetch
 from tarrafa.clock import VirtualClock
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
 from tarrafa.lab.web import Journal, MemoryTransport, NetworkCut, Plan, SyntheticWeb, Truth

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tarrafa.agent import CrawlLimits, HostTable, Policies, make_brain
-from tarrafa.agent.frontier import BUFFER_LIMIT
 from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.url_buffer import BUFFER_LIMIT
 from tarrafa.clock import VirtualClock
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
 from tarrafa.lab.web import Journal, MemoryTransport, Plan, SyntheticWeb, Truth

@@ -11,7 +11,7 @@ import pytest
 from brains import EPOCH, A, BrainDriver, BrainSettings, told
 from crawls import run, served
 from tarrafa.agent import events
-from tarrafa.agent.frontier import TellRobotsUnreachable, TellSuspended
+from tarrafa.agent.instructions import TellRobotsUnreachable, TellSuspended
 from tarrafa.logs import JsonFormatter
 from tarrafa.records import FailureKind
 from tarrafa.schedule import RetryPolicy

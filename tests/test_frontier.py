@@ -22,7 +22,8 @@ from brains import (
     urls_of,
 )
 from tarrafa.agent import LARGEST, CrawlLimits, HostStatus, HostTable
-from tarrafa.agent.frontier import TICK_HOSTS_COUNT, CountRefused, Fetch, Purpose, TellGivenUp
+from tarrafa.agent.frontier import TICK_HOSTS_COUNT
+from tarrafa.agent.instructions import CountRefused, Fetch, Purpose, TellGivenUp
 from tarrafa.records import FailureKind
 from tarrafa.schedule import QUEUED_URLS_LIMIT, DensityDelay, HostFailure, HostTraits, RetryPolicy, UrlKind
 

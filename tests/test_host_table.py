@@ -15,8 +15,8 @@ import pytest
 
 from tarrafa.agent.host_database import FORMAT, Checkpoint, FileHostJournal, HostDatabase
 from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable, MemoryHostStorage
+from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.agent.unsaved import Totals
-from tarrafa.agent.visits import RobotsCache
 from tarrafa.errors import DamagedError, WorkError
 from tarrafa.keep import BEGINNING, Place
 from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer

@@ -8,8 +8,8 @@ import pytest
 
 from brains import EPOCH, A, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
 from tarrafa.agent import Ingest, PageReader
-from tarrafa.agent.frontier import Fetch
 from tarrafa.agent.ingest import Annotations, check_whole
+from tarrafa.agent.instructions import Fetch
 from tarrafa.agent.step_times import StepTimes
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.errors import WorkError

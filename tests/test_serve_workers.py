@@ -2,14 +2,17 @@
 
 import asyncio
 import itertools
+import logging
 import os
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from hypothesis import given
@@ -18,10 +21,11 @@ from hypothesis import strategies as st
 from indexes import row, write
 from tarrafa.clock import SystemClock
 from tarrafa.errors import InputError
-from tarrafa.search import SearchRequest
+from tarrafa.search import Results, SearchRequest
 from tarrafa.serve import LiveSearch, SearchWorkers, workers_count
 from tarrafa.serve.params import RefusedError, has_phrase
-from tarrafa.serve.workers import RESTART_MAX_SECONDS, RESTART_SECONDS, RestartBackoff, ThreadPool, _Worker
+from tarrafa.serve.worker_process import SearchWorker, WorkerCall
+from tarrafa.serve.workers import RESTART_MAX_SECONDS, RESTART_SECONDS, RestartBackoff, ThreadPool
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +35,77 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+class Launcher:
+    """Starts workers and keeps what it has started. Each of the next `doomed_calls` ends the worker that gets it."""
+
+    def __init__(self) -> None:
+        self.started: list[SearchWorker] = []
+        self.doomed_calls = threading.Semaphore(0)
+
+    def __call__(self, root: Path) -> SearchWorker:
+        worker = MortalWorker(root, self.doomed_calls)
+        self.started.append(worker)
+        return worker
+
+
+class MortalWorker(SearchWorker):
+    """Is killed after it has received a doomed call, before it replies."""
+
+    def __init__(self, root: Path, doomed_calls: threading.Semaphore) -> None:
+        super().__init__(root)
+        self.doomed_calls = doomed_calls
+
+    def send(self, call: WorkerCall) -> None:
+        if not self.doomed_calls.acquire(blocking=False):
+            super().send(call)
+            return
+        os.kill(self.process.pid, signal.SIGSTOP)
+        super().send(call)
+        os.kill(self.process.pid, signal.SIGKILL)
+
+
+class ReadyEvents(logging.Handler):
+    """What the log says of workers that are ready: how many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: SimpleQueue[int] = SimpleQueue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "search worker ready":
+            self.counts.put(vars(record)["fields"]["count"])
+
+    def wait(self, count: int) -> None:
+        """Wait until a worker gets ready that makes it so many."""
+        while self.counts.get(timeout=120) != count:
+            pass
+
+
 @pytest.fixture
-def workers(folder: Path) -> Iterator[SearchWorkers]:
-    made = SearchWorkers(folder, LiveSearch(folder, SystemClock()), 2)
-    yield made
-    made.close()
+def ready(caplog: pytest.LogCaptureFixture) -> Iterator[ReadyEvents]:
+    caplog.set_level(logging.INFO, "tarrafa.serve")
+    events = ReadyEvents()
+    logging.getLogger("tarrafa.serve").addHandler(events)
+    yield events
+    logging.getLogger("tarrafa.serve").removeHandler(events)
 
 
-def wait_until_ready(workers: SearchWorkers, count: int) -> None:
-    with workers._changed:
-        assert workers._changed.wait_for(lambda: workers.ready_count == count, timeout=120)
+@pytest.fixture
+def launcher() -> Launcher:
+    return Launcher()
 
 
-def wait_until_replaced(workers: SearchWorkers, ended: _Worker) -> None:
-    with workers._changed:
-        assert workers._changed.wait_for(lambda: workers.ready_count == 2 and ended not in workers._ready, timeout=120)
+@pytest.fixture
+def workers(folder: Path, launcher: Launcher) -> Iterator[SearchWorkers]:
+    with closing(SearchWorkers(folder, LiveSearch(folder, SystemClock()), 2, launcher)) as made:
+        yield made
+
+
+class NoSearch(LiveSearch):
+    """Allows no call in the server's own process."""
+
+    def search(self, request: SearchRequest) -> Results | None:
+        raise AssertionError(f"this search ran in the server's own process: {request.text}")
 
 
 def found(workers: SearchWorkers, text: str) -> list[str]:
@@ -59,79 +119,58 @@ def test_calls_run_in_this_process_until_a_worker_is_ready(workers: SearchWorker
     assert workers.documents_count == 2
 
 
-def test_workers_answer_like_a_local_search_and_go_on_when_killed(workers: SearchWorkers) -> None:
+def test_workers_answer_like_a_local_search_and_go_on_when_killed(
+    workers: SearchWorkers, launcher: Launcher, ready: ReadyEvents, folder: Path
+) -> None:
     workers.start()
-    wait_until_ready(workers, 2)
+    ready.wait(2)
     assert found(workers, "sea") == ["http://example.org/sea"]
-    assert workers.suggest("ne", 3) == workers._local.suggest("ne", 3)
+    assert workers.suggest("ne", 3) == LiveSearch(folder, SystemClock()).suggest("ne", 3)
     with pytest.raises(InputError, match="takes a year"):
         workers.search(SearchRequest("net", after="soon"))
-    first, second = workers._workers
-    os.kill(first.process.pid, signal.SIGKILL)
-    first.process.wait()
-    for _ in range(4):
-        assert len(found(workers, "net")) == 2
-    os.kill(second.process.pid, signal.SIGKILL)
-    second.process.wait()
-    for _ in range(4):
-        assert len(found(workers, "net")) == 2
+    for each in launcher.started[:2]:
+        os.kill(each.process.pid, signal.SIGKILL)
+        each.process.wait()
+        for _ in range(4):
+            assert len(found(workers, "net")) == 2
 
 
-def test_worker_that_ended_is_replaced_without_any_call(workers: SearchWorkers) -> None:
+def test_worker_that_ended_is_replaced_without_any_call(
+    workers: SearchWorkers, launcher: Launcher, ready: ReadyEvents
+) -> None:
     workers.start()
-    wait_until_ready(workers, 2)
-    first, second = workers._workers
+    ready.wait(2)
+    first, second = launcher.started
     os.kill(first.process.pid, signal.SIGKILL)
-    wait_until_replaced(workers, first)
-    assert first not in workers._workers
-    assert second in workers._workers
+    ready.wait(2)
+    assert len(launcher.started) == 3
+    assert second.process.poll() is None
     assert found(workers, "sea") == ["http://example.org/sea"]
 
 
-def killed_when_called(worker: _Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the worker be killed after it has received a call and before it replies."""
-    os.kill(worker.process.pid, signal.SIGSTOP)
-    send = worker.send
-
-    def send_and_kill(call: tuple[str, tuple[object, ...]]) -> None:
-        send(call)
-        os.kill(worker.process.pid, signal.SIGKILL)
-
-    monkeypatch.setattr(worker, "send", send_and_kill)
-
-
+@pytest.mark.parametrize("count", [1, 2])
 def test_call_whose_worker_is_killed_is_answered_by_another(
-    workers: SearchWorkers, monkeypatch: pytest.MonkeyPatch
+    folder: Path, launcher: Launcher, ready: ReadyEvents, count: int
 ) -> None:
-    workers.start()
-    wait_until_ready(workers, 2)
-    monkeypatch.setattr(workers, "_local", None)  # a call would run there otherwise
-    killed = workers._idle[-1]
-    killed_when_called(killed, monkeypatch)
-    assert found(workers, "sea") == ["http://example.org/sea"]
-    wait_until_replaced(workers, killed)
-
-
-def test_call_waits_for_a_new_worker_if_no_other_is_left(
-    workers: SearchWorkers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workers._count = 1
-    workers.start()
-    wait_until_ready(workers, 1)
-    monkeypatch.setattr(workers, "_local", None)
-    monkeypatch.setattr("tarrafa.serve.workers._SECOND_WORKER_SECONDS", 120.0)
-    killed_when_called(workers._idle[-1], monkeypatch)
-    assert found(workers, "sea") == ["http://example.org/sea"]
+    """If there is no other, the call waits until a new one is ready."""
+    local = NoSearch(folder, SystemClock())
+    with closing(SearchWorkers(folder, local, count, launcher, second_worker_seconds=120.0)) as workers:
+        workers.start()
+        ready.wait(count)
+        launcher.doomed_calls.release()
+        assert found(workers, "sea") == ["http://example.org/sea"]
+        if count == 2:
+            ready.wait(2)
+        assert len(launcher.started) == count + 1
 
 
 def test_call_that_ends_two_workers_is_refused_and_the_next_is_answered(
-    workers: SearchWorkers, monkeypatch: pytest.MonkeyPatch
+    workers: SearchWorkers, launcher: Launcher, ready: ReadyEvents
 ) -> None:
     """Such as one that takes all memory."""
     workers.start()
-    wait_until_ready(workers, 2)
-    for each in workers._workers:
-        killed_when_called(each, monkeypatch)
+    ready.wait(2)
+    launcher.doomed_calls.release(2)
     with pytest.raises(RefusedError) as refused:
         workers.search(SearchRequest("net"))
     assert refused.value.status_code == 503
@@ -139,23 +178,21 @@ def test_call_that_ends_two_workers_is_refused_and_the_next_is_answered(
 
 
 def test_queued_calls_are_answered_when_a_worker_is_killed(
-    workers: SearchWorkers, monkeypatch: pytest.MonkeyPatch
+    workers: SearchWorkers, launcher: Launcher, ready: ReadyEvents
 ) -> None:
     workers.start()
-    wait_until_ready(workers, 2)
-    killed_when_called(workers._idle[-1], monkeypatch)
+    ready.wait(2)
+    launcher.doomed_calls.release()
     with ThreadPoolExecutor(8) as pool:
         assert [len(each) for each in pool.map(lambda _: found(workers, "net"), range(40))] == [2] * 40
 
 
-def test_no_worker_is_started_after_close(workers: SearchWorkers) -> None:
+def test_no_worker_is_started_after_close(workers: SearchWorkers, launcher: Launcher, ready: ReadyEvents) -> None:
     workers.start()
-    wait_until_ready(workers, 2)
-    started = list(workers._workers)
+    ready.wait(2)
     workers.close()
-    for supervisor in [each for each in threading.enumerate() if each.name == "worker supervisor"]:
-        supervisor.join(60)
-    assert workers._workers == started
+    assert [each.name for each in threading.enumerate() if each.name == "worker supervisor"] == []
+    assert len(launcher.started) == 2
     assert workers.ready_count == 0
 
 
@@ -189,19 +226,18 @@ def test_backoff_doubles_while_no_worker_is_ready_up_to_a_bound() -> None:
     assert backoff.failed()
 
 
-def test_close_ends_all_workers(workers: SearchWorkers) -> None:
+def test_close_ends_all_workers(workers: SearchWorkers, launcher: Launcher) -> None:
     workers.start()
     workers.close()
-    assert [each.process.poll() is None for each in workers._workers] == [False, False]
+    assert [each.process.poll() is None for each in launcher.started] == [False, False]
 
 
-def test_worker_exits_when_its_connection_is_closed(workers: SearchWorkers) -> None:
+def test_worker_exits_when_its_connection_is_closed(folder: Path) -> None:
     """Such as after a kill -9 of the server."""
-    workers.start()
-    wait_until_ready(workers, 2)
-    for each in workers._workers:
-        each._connection.close()
-        assert each.process.wait(60) == 0
+    worker = SearchWorker(folder)
+    worker.wait_until_ready()
+    worker.disconnect()
+    assert worker.process.wait(60) == 0
 
 
 def test_count_of_workers_is_bounded() -> None:

@@ -21,7 +21,7 @@ from brains import (
     urls_of,
 )
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.frontier import EndUrl, Fetch, Instruction, OfferSitemaps, Purpose
+from tarrafa.agent.instructions import EndUrl, Fetch, Instruction, OfferSitemaps, Purpose
 from tarrafa.agent.visits import NAME_SECONDS, SKIPS_LIMIT
 from tarrafa.obey import ROBOTS_MAX_BYTES
 from tarrafa.records import FailureKind

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from brains import A, B, BrainDriver, BrainSettings, C, D
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.frontier import EndUrl, Fetch, Purpose, Resolve
+from tarrafa.agent.instructions import EndUrl, Fetch, Purpose, Resolve
 from tarrafa.records import FailureKind
 from tarrafa.schedule import RetryPolicy
 from tarrafa.urls import host_of

@@ -9,6 +9,8 @@ A 404 is a `Page`; a timeout is a `Failure`. Neither is an exception.
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+DEPTH_MAX = 2**32 - 1  # links from a seed to a URL: the most that is stored, so no limit
+
 # Names as the host wrote them, in its order; a name may be repeated.
 Headers = tuple[tuple[str, str], ...]
 

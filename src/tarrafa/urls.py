@@ -26,6 +26,9 @@ import xxhash
 # RFC 9110 asks for support of 8,000 octets; longer addresses are traps. The bound is for input and output.
 URL_MAX_CHARS = 8000
 
+# The first slash of a URL after these characters ends its host.
+HOST_START = len("http://x")
+
 _HTTP = ("http://", "https://")
 # Schemes for which the standard encodes the query in the encoding of the page.
 _ENCODED = (*_HTTP, "ftp:", "file:")

@@ -41,10 +41,10 @@ from tarrafa.agent.host_database import (
 )
 from tarrafa.agent.host_table import LARGEST, HostChanges, HostRecord, HostStatus, HostTable
 from tarrafa.agent.ingest import Ingest
-from tarrafa.agent.loop import Agent, RunLimits
+from tarrafa.agent.loop import Agent
 from tarrafa.agent.outcomes import Outcome, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
-from tarrafa.agent.progress import Ending, Progress
+from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.agent.discovery import Discovery
-from tarrafa.agent.frontier import BUFFER_LIMIT, CrawlLimits, Frontier
+from tarrafa.agent.frontier import CrawlLimits, Frontier
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
-from tarrafa.agent.visits import RobotsCache, Visits, is_address
+from tarrafa.agent.robots_cache import RobotsCache
+from tarrafa.agent.url_buffer import BUFFER_LIMIT
+from tarrafa.agent.visits import Visits, is_address
 from tarrafa.schedule import Order, Scope, Workbench
 
 

@@ -9,16 +9,15 @@ its URLs to the repository and is held back here until its time has come. What i
 """
 
 import heapq
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
-from enum import Enum
+from collections import OrderedDict
 from typing import NamedTuple
 
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
+from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
+from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
 from tarrafa.clock import Instant
 from tarrafa.configuration import is_public_name
-from tarrafa.records import Failure, Request
 from tarrafa.schedule import (
     NO_HISTORY,
     QUEUED_URLS_LIMIT,
@@ -30,14 +29,11 @@ from tarrafa.schedule import (
     HostSuspended,
     HostTraits,
     Scope,
-    UrlKind,
-    Visit,
     Workbench,
 )
 from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
-BUFFER_LIMIT = 100_000  # URLs, of all hosts
 # Hosts that one tick wakes, refills and lets enter, each. More wait for the next tick, so that a step stays short.
 TICK_HOSTS_COUNT = 500
 # Reasons for giving a host up: it has reached its page limit, or has needed too many visits for too few pages.
@@ -67,156 +63,6 @@ class SuspendedHosts(NamedTuple):
 
     def plus(self, until: float) -> "SuspendedHosts":
         return SuspendedHosts(self.hosts_count + 1, until if self.until is None else min(until, self.until))
-
-
-class Purpose(Enum):
-    """What a fetch is for."""
-
-    PAGE = "page"
-    ROBOTS = "robots.txt"
-
-
-class Resolve(NamedTuple):
-    """Resolve the name of a host; report by `Visits.resolved`."""
-
-    host: str
-    name: str
-
-
-class Fetch(NamedTuple):
-    """Make a request; report by the `Visits` method for its purpose."""
-
-    visit: Visit
-    request: Request
-    purpose: Purpose
-    depth: int = 0  # links from a seed
-
-
-class EndUrl(NamedTuple):
-    """Record that a URL is done without a page: it failed, or robots.txt disallows it (no failure)."""
-
-    url: str
-    failure: Failure | None
-
-
-class CountRefused(NamedTuple):
-    """Count URLs that are not visited."""
-
-    reason: str
-    urls_count: int
-
-
-class OfferSitemaps(NamedTuple):
-    """Offer the sitemaps that a host's robots.txt names."""
-
-    host: str
-    urls: tuple[str, ...]
-
-
-class TellSuspended(NamedTuple):
-    """Tell that a host is not visited before a wall-clock time."""
-
-    host: str
-    reason: str
-    until: float
-
-
-class TellGivenUp(NamedTuple):
-    """Tell that a host is not visited any more."""
-
-    host: str
-    reason: str
-
-
-class TellRobotsUnreachable(NamedTuple):
-    """Tell that a host's robots.txt could not be fetched; it is tried again at a wall-clock time."""
-
-    host: str
-    reason: str
-    until: float
-
-
-Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable
-Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell
-
-
-class UrlBuffer:
-    """URLs taken from the repository to be visited soon.
-
-    A URL is taken once. It stays here, buffered or handed out, until the repository knows its outcome, so that reading
-    its block again does not schedule it twice. URLs that cannot be visited soon are dropped: the repository has them.
-    """
-
-    def __init__(self, limit: int = BUFFER_LIMIT) -> None:
-        self._limit = limit
-        # Depth and kind of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
-        self._facts: dict[str, tuple[int, int]] = {}
-        # Each host's URLs that are not handed out. Filled by add and put_back, emptied by pop and drop.
-        self._queues: dict[str, deque[str]] = {}
-        self._count = 0
-
-    def add(self, host: str, urls: Sequence[str], depths: Sequence[int], kinds: Sequence[int]) -> int:
-        """Buffer URLs of a host; return how many were not here already."""
-        room = max(0, self._limit - self._count)
-        new = [each for each in zip(urls, zip(depths, kinds, strict=True), strict=True) if each[0] not in self._facts]
-        del new[room:]
-        if new:
-            self._facts.update(new)
-            self._queues.setdefault(host, deque()).extend([url for url, _ in new])
-            self._count += len(new)
-        return len(new)
-
-    def pop(self, host: str, limit: int) -> list[str]:
-        """Hand out the next URLs of a host."""
-        queue = self._queues.get(host)
-        if not queue:
-            return []
-        urls = [queue.popleft() for _ in range(min(limit, len(queue)))]
-        self._count -= len(urls)
-        if not queue:
-            del self._queues[host]
-        return urls
-
-    def put_back(self, host: str, urls: Sequence[str]) -> None:
-        """Buffer URLs again that were handed out and not visited, before all others of the host."""
-        if urls:
-            self._queues.setdefault(host, deque()).extendleft(reversed(urls))
-            self._count += len(urls)
-
-    def drop(self, host: str, keep: int = 0) -> int:
-        """Drop a host's buffered URLs except the first `keep`; return how many were dropped."""
-        queue = self._queues.get(host, deque())
-        count = max(0, len(queue) - keep)
-        for _ in range(count):
-            del self._facts[queue.pop()]
-        self._count -= count
-        if not queue:
-            self._queues.pop(host, None)
-        return count
-
-    def finish(self, urls: Iterable[str]) -> None:
-        """Forget URLs whose outcome the repository knows."""
-        for url in urls:
-            self._facts.pop(url, None)
-
-    def depth(self, url: str) -> int:
-        return self._facts[url][0]
-
-    def is_sitemap(self, url: str) -> bool:
-        return self._facts[url][1] == UrlKind.SITEMAP
-
-    def __contains__(self, url: str) -> bool:
-        """Return True if the URL is buffered or handed out."""
-        return url in self._facts
-
-    @property
-    def is_crowded(self) -> bool:
-        """True if more than half of the room is taken."""
-        return self._count > self._limit // 2
-
-    def __len__(self) -> int:
-        """Return how many URLs are buffered."""
-        return self._count
 
 
 class Frontier:

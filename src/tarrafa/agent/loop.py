@@ -6,30 +6,30 @@ It decides nothing about URLs or hosts. What it holds, tasks and timers, can be 
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from time import perf_counter, thread_time
-from typing import NamedTuple
+from time import perf_counter
 
 from tarrafa.agent import events
 from tarrafa.agent.brain import Brain
 from tarrafa.agent.checkpoints import Checkpoints
-from tarrafa.agent.frontier import (
+from tarrafa.agent.frontier import SuspendedHosts
+from tarrafa.agent.ingest import Annotations, Ingest
+from tarrafa.agent.instructions import (
     CountRefused,
     EndUrl,
     Fetch,
     OfferSitemaps,
     Purpose,
     Resolve,
-    SuspendedHosts,
     Tell,
     TellGivenUp,
     TellRobotsUnreachable,
     TellSuspended,
 )
-from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
-from tarrafa.agent.progress import Ending, Progress, Rates, cpu_seconds, memory_bytes
+from tarrafa.agent.progress import Ending, Progress, RunLimits
+from tarrafa.agent.progress_meter import ProgressMeter
 from tarrafa.agent.recent_visits import RecentVisits
-from tarrafa.agent.step_times import CrawlStep, spent_seconds
+from tarrafa.agent.step_times import CrawlStep
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
@@ -46,22 +46,6 @@ _SEEDS = "seeds"  # the total of seeds that were accepted
 _NO_PLACE = Place(NO_FILE, 0)
 
 
-class RunLimits(NamedTuple):
-    pages: int | None = None  # of the whole crawl; visits that bring no page do not count
-    hosts: int | None = None  # of the whole crawl
-    seconds: float | None = None  # of this run
-    is_waiting: bool = False  # stay until no suspended host has URLs
-
-
-class RunStart(NamedTuple):
-    """The state of the crawl when this run began."""
-
-    at: float  # monotonic seconds
-    cpu_seconds: float
-    pages: int
-    visits: int
-
-
 class Agent:
     def __init__(
         self,
@@ -73,7 +57,7 @@ class Agent:
         clock: Clock,
         limits: RunLimits,
     ) -> None:
-        self._hosts, self._robots, self._workbench = brain.hosts, brain.robots, brain.workbench
+        self._hosts, self._robots = brain.hosts, brain.robots
         self._frontier, self._visits, self._discovery = brain.frontier, brain.visits, brain.discovery
         self._transport = transport
         self._archive = archive
@@ -87,10 +71,9 @@ class Agent:
         self._is_closing = False
         self._woken = asyncio.Event()
         self._ending = Ending.RUNNING
-        self._rates = Rates()
         self._recent = RecentVisits()
-        totals = checkpoints.totals
-        self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
+        self._meter = ProgressMeter(brain, checkpoints, self._recent, clock, limits)
+        self._began_at = clock.monotonic()
         self._reported_at = float("-inf")
         self._search_at = float("-inf")  # no block has anything to visit before
 
@@ -176,7 +159,7 @@ class Agent:
         if limits.pages is not None and self._checkpoints.pages >= limits.pages:
             self._ending = Ending.PAGES
             events.limit_reached("pages", limits.pages)
-        elif limits.seconds is not None and now >= self._began.at + limits.seconds:
+        elif limits.seconds is not None and now >= self._began_at + limits.seconds:
             self._ending = Ending.TIME
             events.limit_reached("seconds", limits.seconds)
 
@@ -273,7 +256,7 @@ class Agent:
         self._woken.set()
 
     def _raise_error(self) -> None:
-        """One failed task stops the agent, loudly."""
+        """Raise the error of the first task that failed: it stops the agent."""
         if self._error is not None:
             raise self._error
 
@@ -310,60 +293,7 @@ class Agent:
         return page
 
     def progress(self) -> Progress:
-        now = self._clock.monotonic()
-        totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
-        pages, visits = totals["pages"], totals["visits"]
-        busy_us = int(1_000_000 * thread_time())
-        pages_rate, visits_rate, bytes_rate, busy_rate = self._rates.note(now, pages, visits, totals["bytes"], busy_us)
-        next_at, left_seconds = self._workbench.wake_at(), None
-        if self._limits.pages is not None and pages_rate > 0:
-            left_seconds = max(0, self._limits.pages - pages) / pages_rate
-        return Progress(
-            ending=self._ending,
-            pages=pages,
-            run_pages=pages - self._began.pages,
-            visits=visits,
-            run_visits=visits - self._began.visits,
-            hook_errors=totals["hook errors"],
-            pages_cut=totals["pages cut"],
-            bytes=totals["bytes"],
-            hosts=totals["hosts"],
-            known=counts.known,
-            fresh=counts.known - counts.collected,
-            seconds=now - self._began.at,
-            pages_per_second=pages_rate,
-            visits_per_second=visits_rate,
-            bytes_per_second=bytes_rate,
-            in_flight=self._visits.in_flight,
-            in_flight_limit=self._visits.in_flight_limit,
-            extracting=max(0, self._visits.in_flight - self._recent.requests_count),
-            resolving=self._visits.resolving,
-            ready=workbench.ready,
-            waiting=workbench.waiting,
-            next_seconds=None if next_at is None else max(0.0, next_at - now),
-            suspended=self._frontier.count_suspended(),
-            outage_seconds=self._outage_seconds(now),
-            given_up=totals["given up"],
-            memory_bytes=memory_bytes(),
-            disk_bytes=self._checkpoints.disk_bytes,
-            cpu_seconds=cpu_seconds() - self._began.cpu_seconds,
-            busy_share=busy_rate / 1_000_000,
-            is_saving_late=self._checkpoints.is_full,
-            pages_limit=self._limits.pages,
-            seconds_limit=self._limits.seconds,
-            left_seconds=left_seconds,
-            last_visits=self._recent.last,
-            slowest_hosts=self._recent.slowest(now),
-            outcomes=totals.named("outcome"),
-            refusals=totals.named("refusal"),
-            failures=totals.named("failure"),
-            cuts=totals.named("cut"),
-            spent_seconds=spent_seconds(totals),
-        )
-
-    def _outage_seconds(self, now: float) -> float | None:
-        began_at = self._visits.outage.began_at
-        return None if began_at is None else now - began_at
+        return self._meter.read(self._ending)
 
     async def close(self) -> None:
         """Close every part, also if one of them fails; the last failure is raised."""

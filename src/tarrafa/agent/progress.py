@@ -1,18 +1,8 @@
 """The progress of a crawl: shown while it runs, written to its folder, and reported at its end."""
 
-import contextlib
-import os
-import resource
-import sys
-from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, NamedTuple
-
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_RATE_SECONDS = 10.0  # window of the rates
 
 
 class Ending(StrEnum):
@@ -28,6 +18,15 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"  # by a second signal, at once
     FAILED = "failed"  # the work could not go on, as on a full disk; `Progress.reason` tells why
     KILLED = "killed"  # found by a later command: the process is gone and has not reported its end
+
+
+class RunLimits(NamedTuple):
+    """When a run ends before all is visited."""
+
+    pages: int | None = None  # of the whole crawl; visits that bring no page do not count
+    hosts: int | None = None  # of the whole crawl
+    seconds: float | None = None  # of this run
+    is_waiting: bool = False  # stay until no suspended host has URLs
 
 
 class Progress(NamedTuple):
@@ -77,54 +76,3 @@ class Progress(NamedTuple):
 
     def told(self) -> dict[str, Any]:
         return self._asdict()
-
-
-class Rates:
-    """How much was done per second, over the last seconds."""
-
-    def __init__(self) -> None:
-        # Time and counts. Filled by note, which also drops old samples.
-        self._samples: deque[tuple[float, tuple[int, ...]]] = deque()
-
-    def note(self, now: float, *counts: int) -> tuple[float, ...]:
-        """Add a sample of some counts; return each of them per second."""
-        self._samples.append((now, counts))
-        while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_SECONDS:
-            self._samples.popleft()
-        first = self._samples[0]
-        seconds = now - first[0]
-        return tuple((last - old) / seconds if seconds > 0 else 0.0 for last, old in zip(counts, first[1], strict=True))
-
-
-def memory_bytes() -> int:
-    """Return the memory of this process; its peak, on systems without /proc."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
-    except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-
-
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that it started, ended or not."""
-    return sum(os.times()[:4]) + sum(map(_cpu_seconds_of, _children("self")))
-
-
-def _cpu_seconds_of(process: str) -> float:
-    """Return the CPU time of a process and its descendants; of one that has ended meanwhile, nothing."""
-    try:
-        # The fields after the name, which may hold spaces and parentheses.
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND + sum(map(_cpu_seconds_of, _children(process)))
-
-
-def _children(process: str) -> list[str]:
-    """Return the live children of a process; none on systems without /proc."""
-    found: list[str] = []
-    # A thread that ends meanwhile leaves its children to another.
-    with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            found += (thread / "children").read_text().split()
-    return found

@@ -61,7 +61,7 @@ class Store:
         self.pending_count = count_urls(self._batches.read(self._repository.last_batch, self.checkpoint.number))
 
     def _check(self) -> None:
-        """The repository cannot know a batch that no checkpoint has made."""
+        """Raise if the repository knows a batch that no checkpoint has made."""
         if self._repository.last_batch > self.checkpoint.number:
             problem = f"is older than {self._folder.repository}; restore the whole folder from one copy"
             raise DamagedError(f"{self._folder.hosts} {problem}")

@@ -3,6 +3,8 @@
 If links, listed URLs, or the text, title, description or headings of a document are cut, the extract says so.
 """
 
+from tarrafa.urls import URL_MAX_CHARS
+
 # What a page gives.
 LINKS_LIMIT = 200_000  # different targets of one page, without fragments
 REPEATED_LINKS_LIMIT = 200_000  # further links of one page to the same targets
@@ -20,7 +22,7 @@ DESCRIPTION_CHARS = 1_000
 HEADING_CHARS = 300
 ROBOTS_CHARS = 500
 REL_CHARS = 100
-HREF_CHARS = 8_000  # of a refresh or srcset; longer addresses are no URLs anyway
+HREF_CHARS = URL_MAX_CHARS  # of a refresh or srcset
 TEXT_CHARS = 200_000  # of a document
 LANGUAGE_CHARS = 600  # given to the language detector
 

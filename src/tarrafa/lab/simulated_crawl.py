@@ -13,8 +13,9 @@ from itertools import count
 from typing import NamedTuple
 
 from tarrafa.agent.brain import Brain
-from tarrafa.agent.frontier import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve, SuspendedHosts
+from tarrafa.agent.frontier import SuspendedHosts
 from tarrafa.agent.host_table import MemoryHostStorage
+from tarrafa.agent.instructions import CountRefused, EndUrl, Fetch, OfferSitemaps, Purpose, Resolve
 from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.store import scheduled_urls
 from tarrafa.agent.unsaved import Totals, Unsaved

@@ -118,7 +118,7 @@ class _Group:
             self.allows[f"{folder}/$"] = True
 
     def _bounded(self, pattern: str, allow: bool) -> str | None:
-        """Beyond the bound, err on the side of the host: drop an Allow, and cut a Disallow at its first star."""
+        """Bound a long pattern on the side of the host: drop an Allow, and cut a Disallow at its first star."""
         if "*" not in pattern[:-1]:
             return pattern
         self.starred_chars += len(pattern)

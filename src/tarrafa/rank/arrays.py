@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.hashes import bytes_of, edges_of, hashes_of, span_hashes
-from tarrafa.urls import host_of
+from tarrafa.urls import HOST_START, host_of
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
@@ -22,8 +22,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 FINGERPRINT_SEED = 0
 
 CHUNK_ROWS = 1 << 17  # rows that fit into the processor's cache
-# The first slash after these characters ends the host.
-_HOST_START = len("http://x")
 
 
 def plain_texts(column: Any) -> pa.LargeStringArray:
@@ -52,7 +50,7 @@ def _host_ends(urls: pa.LargeStringArray) -> I64:
     """Return where among the bytes the host of each URL ends: at its first slash, or with the URL."""
     edges = edges_of(urls)
     slashes = np.append(np.flatnonzero(bytes_of(urls) == ord("/")), edges[-1])
-    starts = np.minimum(edges[:-1] + _HOST_START, edges[-1])
+    starts = np.minimum(edges[:-1] + HOST_START, edges[-1])
     ends: I64 = np.minimum(slashes[np.searchsorted(slashes, starts)], edges[1:])
     return ends
 

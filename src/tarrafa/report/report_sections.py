@@ -164,7 +164,7 @@ def _space(report: Report) -> ReportSection:
 
 
 def _steps(report: Report) -> ReportSection:
-    """A step that was not needed, such as connecting on an open connection, is not counted."""
+    """Return the times of each step. One that was not needed, such as a new connection, is not counted."""
     names = {"name": "name to address", "connect": "connect", "first_byte": "first byte", "total": "whole answer"}
     rows = [
         (names[step], f"{seconds.count:,}", *map(_seconds, _points(seconds)))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tarrafa.errors import InputError
+from tarrafa.records import DEPTH_MAX
 from tarrafa.texts import quoted
 from tarrafa.urls import host_name, parse, site
 
-DEPTH_MAX = 2**32 - 1  # as deep as the repository can tell: no limit
 CACHE_LIMIT = 1 << 16  # hosts; a full cache is cleared
 
 

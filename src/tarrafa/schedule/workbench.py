@@ -68,7 +68,7 @@ _WAITING, _IN_FLIGHT = HostState.WAITING, HostState.IN_FLIGHT
 
 
 class Workbench:
-    """Used by one thread. WorkbenchHosts are named as `urls.host_of` does."""
+    """Used by one thread. Hosts are named as `urls.host_of` does."""
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class Workbench:
         return host, host.address
 
     def _continue(self, host: WorkbenchHost, address: WorkbenchAddress, now: float, follow_up: FollowUp) -> FollowUp:
-        """After a visit, queue the host again, or leave it idle, or remove it; then queue its address again."""
+        """Queue a host again after a visit, or leave it idle, or remove it; then queue its address again."""
         if host.urls and not host.is_leaving:
             self._queues.push(host, address, now)
             return follow_up
@@ -387,7 +387,7 @@ class Workbench:
         return self._hosts.has_room(self._tick(now))
 
     def evict_suspended(self, now: float, may_go: Callable[[str], bool]) -> tuple[str, ...]:
-        """If suspended hosts keep new ones out, forget those that wait longest and may go. Return their names."""
+        """Forget the suspended hosts that wait longest and may go, if they keep new ones out. Return their names."""
         now = self._tick(now)
         return self._hosts.evict_suspended(now, may_go) if self._hosts.is_full_of_resting(now) else ()
 

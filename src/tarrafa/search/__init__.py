@@ -26,7 +26,7 @@ displaying results.
 
 from tarrafa.search.fields import COLUMNS
 from tarrafa.search.index_writer import AnchorSource, IndexWriter
-from tarrafa.search.query import Clause, ClauseKind, Filter, Query, Sign, parse
+from tarrafa.search.query import QUERY_MAX_CHARS, Clause, ClauseKind, Filter, Query, Sign, parse
 from tarrafa.search.results import TOP_MAX, Hit, Results, SearchRequest
 from tarrafa.search.scores import RankSource, RankValues
 from tarrafa.search.search import Search
@@ -35,6 +35,7 @@ from tarrafa.search.snippets import Piece, mark_all
 
 __all__ = [
     "COLUMNS",
+    "QUERY_MAX_CHARS",
     "TOP_MAX",
     "AnchorSource",
     "Clause",

@@ -3,10 +3,10 @@
 from typing import Any
 
 from tarrafa import __version__
-from tarrafa.search import TOP_MAX, Hit, Results
+from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, Hit, Results
 from tarrafa.serve.facts import Facts, PastVisit
 from tarrafa.serve.page_templates import iso
-from tarrafa.serve.params import FILTER_MAX_CHARS, PAGE_HITS, QUERY_MAX_CHARS, RESULTS_LIMIT
+from tarrafa.serve.params import FILTER_MAX_CHARS, PAGE_HITS, RESULTS_LIMIT
 from tarrafa.urls import URL_MAX_CHARS
 
 

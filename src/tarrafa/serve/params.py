@@ -7,12 +7,11 @@ from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 
-from tarrafa.search import TOP_MAX, ClauseKind, SearchRequest, has_semantic_model
+from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, ClauseKind, SearchRequest, has_semantic_model
 from tarrafa.search import parse as parse_query
 from tarrafa.texts import cut
 from tarrafa.urls import URL_MAX_CHARS, parse
 
-QUERY_MAX_CHARS = 1_000
 FILTER_MAX_CHARS = 300
 RESULTS_LIMIT = 1_000  # results that paging can reach
 PAGE_HITS = 10

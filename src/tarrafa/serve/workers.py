@@ -17,40 +17,30 @@ import asyncio
 import contextlib
 import logging
 import os
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tarrafa.clock import SystemClock
 from tarrafa.logs import event
-from tarrafa.memory import collect_seldom
 from tarrafa.rank import Ranks
 from tarrafa.search import Results, SearchRequest
-from tarrafa.serve.live_search import LiveSearch
+from tarrafa.serve.live_search import SearchBackend
 from tarrafa.serve.params import RefusedError
+from tarrafa.serve.worker_process import SearchWorker, WorkerCall, WorkerReply
 
 RESTART_SECONDS = 3.0
 RESTART_MAX_SECONDS = 60.0
+SECOND_WORKER_SECONDS = 10.0  # that a call whose worker has ended waits for another
 
 _WORKERS_MAX = 8
-_EXIT_SECONDS = 3.0  # for a worker to exit before it is killed
-_SECOND_WORKER_SECONDS = 10.0  # that a call whose worker has ended waits for another
-_READY = "ready"
-_WORKER_CODE = "from tarrafa.serve.workers import run_worker; run_worker()"
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_Call = tuple[str, tuple[Any, ...]]  # a method of LiveSearch and its arguments
-_Reply = tuple[Any, Exception | None]  # what it returned, or raised instead
 
 
 class ThreadPool:
@@ -105,18 +95,27 @@ class RestartBackoff:
 
 
 class SearchWorkers:
-    """A `SearchBackend` in worker processes. Thread-safe."""
+    """A `SearchBackend` in worker processes. Thread-safe. `launch` starts a worker."""
 
-    def __init__(self, root: Path, local: LiveSearch, count: int) -> None:
+    def __init__(
+        self,
+        root: Path,
+        local: SearchBackend,
+        count: int,
+        launch: Callable[[Path], SearchWorker] = SearchWorker,
+        second_worker_seconds: float = SECOND_WORKER_SECONDS,
+    ) -> None:
         self._root = root
         self._local = local
         self._count = count
+        self._launch = launch
+        self._second_worker_seconds = second_worker_seconds
         self._changed = threading.Condition()
         # Workers that can be called: filled by _admit, emptied by _remove and close.
-        self._ready: set[_Worker] = set()
+        self._ready: set[SearchWorker] = set()
         # Those of them that run no call: filled by _release, emptied by _take, _remove and close.
-        self._idle: list[_Worker] = []
-        self._workers: list[_Worker] = []  # the current one of each supervisor; set by start and _restart
+        self._idle: list[SearchWorker] = []
+        self._workers: list[SearchWorker] = []  # the current one of each supervisor; set by start and _restart
         self._supervisors: list[threading.Thread] = []  # set by start
         self._backoff = RestartBackoff()
         self._is_closed = False
@@ -124,7 +123,7 @@ class SearchWorkers:
 
     def start(self) -> None:
         """Start the workers; calls run in this process until the first one is ready."""
-        self._workers = [_Worker(self._root) for _ in range(self._count)]
+        self._workers = [self._launch(self._root) for _ in range(self._count)]
         for number in range(self._count):
             thread = threading.Thread(target=self._supervise, args=(number,), name="worker supervisor", daemon=True)
             thread.start()
@@ -179,7 +178,7 @@ class SearchWorkers:
             raise error
         return value
 
-    def _retry(self, call: _Call) -> _Reply | None:
+    def _retry(self, call: WorkerCall) -> WorkerReply | None:
         """Send the call to a second worker, the last that gets it. Return None if that one ends too."""
         worker = self._send(call, self._take_or_wait)
         reply = self._receive(worker) if worker else None
@@ -187,7 +186,7 @@ class SearchWorkers:
             event(_log, "a call ended two workers", logging.WARNING, call=repr(call))
         return reply
 
-    def _send(self, call: _Call, take: Callable[[], "_Worker | None"]) -> "_Worker | None":
+    def _send(self, call: WorkerCall, take: Callable[[], SearchWorker | None]) -> SearchWorker | None:
         """Return the worker that got the call. A worker that cannot be reached had ended before."""
         while (worker := take()) is not None:
             try:
@@ -198,7 +197,7 @@ class SearchWorkers:
                 return worker
         return None
 
-    def _receive(self, worker: "_Worker") -> _Reply | None:
+    def _receive(self, worker: SearchWorker) -> WorkerReply | None:
         """Return None if the worker has ended instead of replying."""
         try:
             reply = worker.receive()
@@ -211,19 +210,19 @@ class SearchWorkers:
         self._release(worker)
         return reply
 
-    def _take(self) -> "_Worker | None":
+    def _take(self) -> SearchWorker | None:
         """Return an idle worker, or None if none is ready. The one that was used last has the most in its caches."""
         with self._changed:
             self._changed.wait_for(lambda: self._idle or not self._ready)
             return self._idle.pop() if self._idle else None
 
-    def _take_or_wait(self) -> "_Worker | None":
-        """Like _take, but wait also for a worker that is yet to be started."""
+    def _take_or_wait(self) -> SearchWorker | None:
+        """Return an idle worker; wait also for one that is yet to be started."""
         with self._changed:
-            self._changed.wait_for(lambda: self._idle or self._is_closed, _SECOND_WORKER_SECONDS)
+            self._changed.wait_for(lambda: self._idle or self._is_closed, self._second_worker_seconds)
             return self._idle.pop() if self._idle else None
 
-    def _release(self, worker: "_Worker") -> None:
+    def _release(self, worker: SearchWorker) -> None:
         with self._changed:
             if worker in self._ready:
                 self._idle.append(worker)
@@ -232,7 +231,7 @@ class SearchWorkers:
             # One waiting call, so that the others keep their order.
             self._changed.notify()
 
-    def _discard(self, worker: "_Worker") -> None:
+    def _discard(self, worker: SearchWorker) -> None:
         """Make sure that a worker that cannot be called any more ends; its supervisor replaces it."""
         self._remove(worker)
         worker.disconnect()
@@ -248,7 +247,7 @@ class SearchWorkers:
             self._remove(worker)
             self._restart(number, was_ready)
 
-    def _admit(self, worker: "_Worker") -> bool:
+    def _admit(self, worker: SearchWorker) -> bool:
         """Wait until the worker is ready. Return False if it ended before."""
         try:
             worker.wait_until_ready()
@@ -263,7 +262,7 @@ class SearchWorkers:
         self._release(worker)
         return True
 
-    def _remove(self, worker: "_Worker") -> None:
+    def _remove(self, worker: SearchWorker) -> None:
         with self._changed:
             self._ready.discard(worker)
             if worker in self._idle:
@@ -283,66 +282,9 @@ class SearchWorkers:
             if not self._is_closed:
                 # A process that cannot be started for lack of memory is tried again after the next back-off.
                 with contextlib.suppress(OSError):
-                    self._workers[number] = _Worker(self._root)
-
-
-class _Worker:
-    """One worker process and the server's end of its connection, which is closed by the caller that holds it."""
-
-    def __init__(self, root: Path) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-c", _WORKER_CODE, str(theirs.fileno()), str(root)]
-            # In a session of its own Ctrl-C does not reach it; the server stops it.
-            self.process = subprocess.Popen(  # noqa: S603 - our own code
-                command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), start_new_session=True
-            )
-        self._connection = Connection(ours.detach())
-
-    def wait_until_ready(self) -> None:
-        self._connection.recv()
-
-    def send(self, call: _Call) -> None:
-        """Raise OSError if the worker has ended."""
-        self._connection.send(call)
-
-    def receive(self) -> _Reply:
-        """Raise OSError or EOFError if the worker ends before it replies."""
-        reply: _Reply = self._connection.recv()
-        return reply
-
-    def disconnect(self) -> None:
-        self._connection.close()
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(_EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+                    self._workers[number] = self._launch(self._root)
 
 
 def workers_count() -> int:
     """Return one more than there are processors, up to a bound, so that a slow search leaves all of them to others."""
     return min(len(os.sched_getaffinity(0)) + 1, _WORKERS_MAX)
-
-
-def run_worker() -> None:
-    """Be a worker process until the connection is closed."""
-    connection = Connection(int(sys.argv[1]))
-    with contextlib.suppress(EOFError, ConnectionError):
-        search = LiveSearch(Path(sys.argv[2]), SystemClock())
-        _ = search.documents_count  # opens the index before the first call
-        collect_seldom()
-        connection.send(_READY)
-        while True:
-            name, arguments = connection.recv()
-            connection.send(_reply(search, name, arguments))
-
-
-def _reply(search: LiveSearch, name: str, arguments: tuple[Any, ...]) -> _Reply:
-    try:
-        return getattr(search, name)(*arguments), None
-    except Exception as error:  # noqa: BLE001 - raised again for the caller
-        return None, error

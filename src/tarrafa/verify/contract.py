@@ -19,12 +19,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tarrafa.records import DEPTH_MAX
+
 # A list of Python strings, or an Arrow column, which is how a crawl's batches come.
 Urls: TypeAlias = Sequence[str] | pa.LargeStringArray
 
 PRIORITY_MAX = 2**16 - 1
 LINKS_MAX = 2**16 - 1
-DEPTH_MAX = 2**32 - 1  # also the depth of a URL that was only collected
+HASHES = 2**64  # the blocks divide the hashes of hosts among them
 
 
 class Collected(NamedTuple):
@@ -73,7 +75,7 @@ class Known(NamedTuple):
     priority: int
     links: int
     outside: int  # of the links, those from other hosts
-    depth: int = DEPTH_MAX  # the fewest links from a seed
+    depth: int = DEPTH_MAX  # the fewest links from a seed; DEPTH_MAX of a URL that was only collected
     kind: int = 0
     at_seconds: float | None = None
     status: int | None = None

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.hashes import I64, U64, bytes_of, edges_of, span_hashes
+from tarrafa.urls import HOST_START
 
 # URLs of one step: few enough that their bytes stay in the processor's cache.
 _STEP = 16_384
-_HOST_START = len("http://x")
 
 
 class Keys(NamedTuple):
@@ -44,5 +44,5 @@ def path_starts(texts: pa.LargeStringArray) -> I64:
     for first in range(0, len(texts), _STEP):
         part = edges[first : first + _STEP + 1]
         slashes = part[0] + np.flatnonzero(data[part[0] : part[-1]] == ord("/"))
-        found[first : first + _STEP] = slashes[np.searchsorted(slashes, part[:-1] + _HOST_START)]
+        found[first : first + _STEP] = slashes[np.searchsorted(slashes, part[:-1] + HOST_START)]
     return found

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from tarrafa.urls import fingerprint, host_hash
+from tarrafa.records import DEPTH_MAX
+from tarrafa.urls import HOST_START, fingerprint, host_hash
 from tarrafa.verify.contract import (
-    DEPTH_MAX,
+    HASHES,
     LINKS_MAX,
     PRIORITY_MAX,
     Batch,
@@ -24,8 +25,6 @@ from tarrafa.verify.contract import (
     Urls,
 )
 
-_HASHES = 2**64
-_HOST_START = len("http://x")
 _DEFAULT_QUOTA = Quota()
 
 
@@ -192,10 +191,10 @@ class MemoryRepository:
         return each
 
     def _new(self, url: str) -> _MemoryUrl:
-        name = url[: url.index("/", _HOST_START)]
+        name = url[: url.index("/", HOST_START)]
         host = self._hosts.get(name)
         if host is None:
-            number = host_hash(name, self._seed) * len(self._blocks) // _HASHES
+            number = host_hash(name, self._seed) * len(self._blocks) // HASHES
             host = self._hosts[name] = _MemoryHost(name, self._blocks[number])
         each = self._urls[url] = _MemoryUrl(url, host)
         return each

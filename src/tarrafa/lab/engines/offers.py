@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tarrafa.verify.contract import DEPTH_MAX, LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
+from tarrafa.records import DEPTH_MAX
+from tarrafa.verify.contract import LINKS_MAX, PRIORITY_MAX, Batch, Cycle, Known
 from tarrafa.verify.keys import keys_of, texts_of
 
 Rows = NDArray[np.void]

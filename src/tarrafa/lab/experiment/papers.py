@@ -7,9 +7,8 @@ within half a percent; the rates are pages divided by time.
 
 from typing import NamedTuple
 
-from tarrafa.lab.experiment.uniqueness import GrowthCurve, GrowthRow, curve
+from tarrafa.lab.experiment.uniqueness import MILLION, GrowthCurve, GrowthRow, curve
 
-MILLION = 1_000_000
 OTHER_SECONDS = 270
 PAGES_PER_CYCLE = 100_000
 KNOWN_PER_CYCLE = MILLION

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measure_cost
+from tarrafa.lab.experiment.uniqueness import MILLION
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.verify import Quota, RepositoryBounds, Veuniq
 
 SEED = 1
-MILLION = 1_000_000
 CYCLES = 6
 
 Tell = Callable[[str], None]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tarrafa.errors import InputError
-from tarrafa.lab.experiment.papers import MARKS, MILLION, TABLE_3, TABLE_4_3
-from tarrafa.lab.experiment.uniqueness import GrowthCurve, GrowthRow, curve
+from tarrafa.lab.experiment.papers import MARKS, TABLE_3, TABLE_4_3
+from tarrafa.lab.experiment.uniqueness import MILLION, GrowthCurve, GrowthRow, curve
 
 KINDS = ("png", "svg")
 _DOTS_PER_INCH = 120

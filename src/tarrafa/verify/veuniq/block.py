@@ -21,7 +21,6 @@ from tarrafa.verify.contract import LINKS_MAX, Quota
 from tarrafa.verify.veuniq.spills import WaitingUrls
 from tarrafa.verify.veuniq.stored_files import StoredFile
 
-HASHES = 2**64  # the blocks divide the hashes of hosts among them
 # States of a URL.
 REMAINING, SCHEDULED, COLLECTED = 0, 1, 2
 

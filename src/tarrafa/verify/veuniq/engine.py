@@ -19,8 +19,8 @@ import numpy as np
 
 from tarrafa.disk import FolderLock, make_folder, map_disk_errors, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import Batch, Cycle, Known, RepositoryCounts, Scheduled
-from tarrafa.verify.veuniq.block import HASHES, Block
+from tarrafa.verify.contract import HASHES, Batch, Cycle, Known, RepositoryCounts, Scheduled
+from tarrafa.verify.veuniq.block import Block
 from tarrafa.verify.veuniq.block_files import BlockFiles, block_folder
 from tarrafa.verify.veuniq.cycle_writer import DEFAULT_BOUNDS, CycleWriter, RepositoryBounds
 from tarrafa.verify.veuniq.reader import RepositoryReader, problems

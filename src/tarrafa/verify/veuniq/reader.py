@@ -8,11 +8,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import Known, Scheduled
+from tarrafa.verify.contract import HASHES, Known, Scheduled
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
-    HASHES,
     SCHEDULED,
     Block,
     BlockContent,

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
 from tarrafa.hashes import edges_of
-from tarrafa.verify.contract import DEPTH_MAX, PRIORITY_MAX, Batch
+from tarrafa.records import DEPTH_MAX
+from tarrafa.verify.contract import PRIORITY_MAX, Batch
 from tarrafa.verify.keys import keys_of, texts_of
 from tarrafa.verify.veuniq.stored_files import StoredFile, check_sum, read_file, write_file
 from tarrafa.verify.veuniq.text_columns import taken

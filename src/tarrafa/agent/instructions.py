@@ -1,0 +1,78 @@
+"""What the deciding half of an agent asks for. The event loop, or a simulation, carries it out."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from tarrafa.records import Failure, Request
+from tarrafa.schedule import Visit
+
+
+class Purpose(Enum):
+    """What a fetch is for."""
+
+    PAGE = "page"
+    ROBOTS = "robots.txt"
+
+
+class Resolve(NamedTuple):
+    """Resolve the name of a host; report by `Visits.resolved`."""
+
+    host: str
+    name: str
+
+
+class Fetch(NamedTuple):
+    """Make a request; report by the `Visits` method for its purpose."""
+
+    visit: Visit
+    request: Request
+    purpose: Purpose
+    depth: int = 0  # links from a seed
+
+
+class EndUrl(NamedTuple):
+    """Record that a URL is done without a page: it failed, or robots.txt disallows it (no failure)."""
+
+    url: str
+    failure: Failure | None
+
+
+class CountRefused(NamedTuple):
+    """Count URLs that are not visited."""
+
+    reason: str
+    urls_count: int
+
+
+class OfferSitemaps(NamedTuple):
+    """Offer the sitemaps that a host's robots.txt names."""
+
+    host: str
+    urls: tuple[str, ...]
+
+
+class TellSuspended(NamedTuple):
+    """Tell that a host is not visited before a wall-clock time."""
+
+    host: str
+    reason: str
+    until: float
+
+
+class TellGivenUp(NamedTuple):
+    """Tell that a host is not visited any more."""
+
+    host: str
+    reason: str
+
+
+class TellRobotsUnreachable(NamedTuple):
+    """Tell that a host's robots.txt could not be fetched; it is tried again at a wall-clock time."""
+
+    host: str
+    reason: str
+    until: float
+
+
+Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable
+Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell
