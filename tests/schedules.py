@@ -4,6 +4,7 @@ The message of an assertion that fails begins with the number of the guarantee. 
 still, jump or go back, has no assertion of its own: the clock does all of that, and the others must hold.
 """
 
+import math
 import random
 from collections import Counter
 
@@ -28,6 +29,8 @@ from tarrafa.schedule.workbench import Workbench
 HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
 ADDRESSES = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
 HOSTS_LIMIT = 3
+# Three hosts share a site, and two do; the others are alone.
+SITES = dict(zip(HOSTS, ["abc", "abc", "abc", "de", "de", "f", "g"], strict=True))
 RETRY_POLICY = RetryPolicy(
     tries_limit=2,
     failures_limit=3,
@@ -84,6 +87,8 @@ class Crawl(RuleBasedStateMachine):
         self.now = self.latest = 1_000.0
         self.host_free_at: dict[str, float] = {}
         self.address_free_at: dict[str, float] = {}
+        self.site_free_at: dict[str, float] = {}
+        self.is_by_site = False
         self.in_flight: dict[str, Visit] = {}
         self.unanswered: list[str] = []  # names that were asked for
         self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
@@ -100,11 +105,19 @@ class Crawl(RuleBasedStateMachine):
         traits=st.lists(TRAITS, min_size=len(HOSTS), max_size=len(HOSTS)),
         restarted=st.booleans(),
         address_hosts_limit=st.sampled_from([2, 10]),
+        is_by_site=st.booleans(),
         seed=SEED,
     )
     def begin(
-        self, policy: DelayPolicy, traits: list[HostTraits], restarted: bool, address_hosts_limit: int, seed: int
+        self,
+        policy: DelayPolicy,
+        traits: list[HostTraits],
+        restarted: bool,
+        address_hosts_limit: int,
+        is_by_site: bool,
+        seed: int,
     ) -> None:
+        self.is_by_site = is_by_site
         self.delays = Delays(policy, address_seconds=3.0)
         self.traits = dict(zip(HOSTS, traits, strict=True))
         self.restarted_at = self.now if restarted else None
@@ -114,6 +127,7 @@ class Crawl(RuleBasedStateMachine):
             hosts_limit=HOSTS_LIMIT,
             address_hosts_limit=address_hosts_limit,
             restarted_at=self.restarted_at,
+            site_of=SITES.__getitem__ if is_by_site else None,
         )
         self.go_on_for_a_while(seed, good_share=0.8, is_still=False)
 
@@ -242,7 +256,20 @@ class Crawl(RuleBasedStateMachine):
             and max(host.ready_at, host.address.ready_at) <= self.latest
             and host.address.name not in {visit.address for visit in self.in_flight.values()}
             and (host.has_fresh_address or host.expires_at > self.latest)
+            and self.is_site_open(host.name)
         ]
+
+    def is_site_open(self, host: str) -> bool:
+        """Return True if the site of the host may be visited; always, if sites do not rest."""
+        return self.site_opens_at(host) <= self.latest
+
+    def site_opens_at(self, host: str) -> float:
+        if not self.is_by_site:
+            return 0.0
+        if SITES[host] in {SITES[other] for other in self.in_flight}:
+            return math.inf
+        full = self.delays.host_seconds(HostTraits(), None)
+        return self.site_free_at.get(SITES[host], 0.0 if self.restarted_at is None else self.restarted_at + full)
 
     def begun(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         host, address = visit.host, visit.address
@@ -253,6 +280,7 @@ class Crawl(RuleBasedStateMachine):
         assert address not in {other.address for other in self.in_flight.values()}, (
             "3: two visits to an address at once"
         )
+        assert self.is_site_open(host), "12: a site is visited while it rests, or twice at once"
         assert visit.tries < RETRY_POLICY.tries_limit, "7: a URL is tried without end"
         if self.restarted_at is not None:
             full = self.delays.host_seconds(self.traits[host], None) if host not in self.host_free_at else 0.0
@@ -281,7 +309,8 @@ class Crawl(RuleBasedStateMachine):
 
     def waits_at(self, host: WorkbenchHost, address: str) -> bool:
         is_there = host.address is not None and host.address.name == address
-        return is_there and host.state is HostState.WAITING and host.ready_at <= self.latest
+        is_ready = host.ready_at <= self.latest and self.is_site_open(host.name)
+        return is_there and host.state is HostState.WAITING and is_ready
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, answer=st.sampled_from(GOOD + BAD), crawl_delay_seconds=st.sampled_from([None, None, 45.0]))
@@ -289,6 +318,7 @@ class Crawl(RuleBasedStateMachine):
         visit = self.landed(which)
         delay = self.delays.host_seconds(self.traits[visit.host], answer.download_seconds)
         self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
+        self.site_free_at[SITES[visit.host]] = self.latest + delay
         ended = self.bench.ended(visit, self.now, answer)
         if crawl_delay_seconds and delay > 0:
             self.traits[visit.host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds)
@@ -351,7 +381,12 @@ class Crawl(RuleBasedStateMachine):
         assert sum(counts[1:]) < 2 * HOSTS_LIMIT, "6: too many hosts in memory"
         assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT, "6: too many active hosts in memory"
         waiting = [host for host in self.bench.hosts() if host.state is HostState.WAITING]
-        turns = [max(h.ready_at, h.address.ready_at) for h in waiting if h.address and not h.address.is_in_flight]
+        turns = [
+            max(host.ready_at, host.address.ready_at, self.site_opens_at(host.name))
+            for host in waiting
+            if host.address and not host.address.is_in_flight
+        ]
+        turns = [when for when in turns if when < math.inf]
         is_awake = not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)
         assert is_awake, "10: the caller is told to sleep past a host's turn"
 

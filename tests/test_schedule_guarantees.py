@@ -1,4 +1,4 @@
-"""The ten guarantees of the workbench: no random crawl breaks one. A failure begins with the guarantee's number."""
+"""The guarantees of the workbench: no random crawl breaks one. A failure begins with the guarantee's number."""
 
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -9,5 +9,5 @@ from schedules import Crawl
 EXAMPLES = settings(max_examples=250, stateful_step_count=30, phases=[Phase.explicit, Phase.generate])
 
 
-def test_no_random_crawl_breaks_any_of_the_ten_guarantees() -> None:
+def test_no_random_crawl_breaks_any_of_the_guarantees() -> None:
     run_state_machine_as_test(Crawl, settings=EXAMPLES)

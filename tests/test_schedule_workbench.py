@@ -459,3 +459,56 @@ def test_host_that_was_handed_over_is_given_up_in_the_end() -> None:
     bench.add(A, urls(A), 0.0, HostHistory(suspensions=3))
     ended = [fail(bench, 0.0) for _ in range(5)]
     assert ended[-1].event == HostGivenUp(A, HostFailure.TIMEOUT)
+
+
+# Sites that rest.
+
+
+def by_site(*hosts: str, restarted_at: float | None = None) -> Workbench:
+    """All hosts are of one site, and have an address each."""
+    delays = Delays(ConstantDelay(5.0), address_seconds=1.0)
+    bench = Workbench(delays, RetryPolicy(), restarted_at=restarted_at, site_of=lambda _: "test")
+    return with_hosts(*hosts, bench=bench)
+
+
+def test_one_host_of_a_site_is_visited_at_a_time_and_the_site_rests_as_long_as_that_host() -> None:
+    bench = by_site(A, B)
+    visit = visited(bench, 0.0)
+    assert (visit.host, bench.next(0.0)) == (A, None)
+    bench.ended(visit, 2.0, OK)
+    assert bench.next(6.9) is None
+    assert bench.wake_at() == 7.0
+    assert visited(bench, 7.0).host == B
+    assert bench.next(7.0) is None
+
+
+def test_site_rests_for_the_crawl_delay_of_the_host_that_was_visited_and_not_for_its_retry_after() -> None:
+    bench = by_site(A, B)
+    bench.update_traits(A, HostTraits(crawl_delay_seconds=30.0), 0.0)
+    bench.ended(visited(bench, 0.0), 0.0, VisitResult(503, None, 0.1, 400.0))
+    assert bench.next(29.9) is None
+    assert visited(bench, 30.0).host == B
+
+
+def test_visit_that_was_not_made_lets_the_next_host_of_the_site_go_at_once() -> None:
+    bench = by_site(A, B)
+    visit = visited(bench, 0.0)
+    assert bench.next(0.0) is None
+    bench.skip(visit, 0.0, again=False)
+    assert visited(bench, 0.0).host == B
+
+
+def test_host_that_waits_for_its_site_leaves_with_its_urls() -> None:
+    bench = by_site(A, B, C)
+    visit = visited(bench, 0.0)
+    assert bench.next(0.0) is None
+    assert bench.remove(B, 0.0) == tuple(urls(B))
+    bench.ended(visit, 0.0, OK)
+    assert visited(bench, 5.0).host == C
+    bench.check()
+
+
+def test_site_rests_after_a_restart() -> None:
+    bench = by_site(A, restarted_at=0.0)
+    assert bench.next(4.9) is None
+    assert visited(bench, 5.0).host == A

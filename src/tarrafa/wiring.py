@@ -47,7 +47,7 @@ from tarrafa.schedule import (
     rule_of,
 )
 from tarrafa.texts import quoted
-from tarrafa.urls import host_name
+from tarrafa.urls import host_name, site
 from tarrafa.verify import RepositoryBounds
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
     )
     delays = Delays(delay_policy(section), section.address_delay_seconds)
     restarted_at = clock.monotonic() if is_restarted else None
-    return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at)
+    site_of = (lambda host: site(host_name(host))) if section.by == "site" else None
+    return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at, site_of=site_of)
 
 
 def delay_policy(section: PolitenessSection) -> DelayPolicy:

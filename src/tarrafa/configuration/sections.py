@@ -71,6 +71,11 @@ class PolitenessSection:
         "constant",
         "how the delay is chosen: constant, ten times the last download, or by the pages available at the host",
     )
+    by: str = _key(
+        ChoiceType(("host", "site")),
+        "host",
+        "what rests between two visits: each host, or also its whole site, with one visit at a time",
+    )
     floor_seconds: float | None = _key(
         OptionalType(DurationType("0s", "1d")), "none", "ten-times policy: shortest delay"
     )

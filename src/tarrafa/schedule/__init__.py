@@ -6,7 +6,8 @@ plain tests and simulated at any speed. The life of a host:
 
 1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first.
 2. The host enters the `Workbench` with up to 10 URLs; the caller keeps the others. `next_unresolved` asks for its
-   addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address share a queue.
+   addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address share a queue, and hosts of
+   one site take turns if sites rest.
 3. `next` returns a visit when the delays of host and address have passed; `ended` takes its result. The next delay
    counts from then: the policy of `delays`, or what the host asks for if that is longer.
 4. When the host runs low, `needs_urls` names it. The caller adds more URLs or removes it. A removed host is remembered

@@ -2,13 +2,17 @@
 
 An address is due when it and the first host of its queue are both ready. While a visit is in flight to an address, it
 is not in the calendar at all.
+
+If sites rest too, a host whose turn comes while its site rests is parked with its site, and returns to its place in
+the queue of its address when the site is open. Each visit to a site lets all of its parked hosts return, so that the
+oldest of those that can be visited goes first: a visit costs O(hosts of its site that are ready) then.
 """
 
 from heapq import heappop, heappush
 from itertools import count
 
-from tarrafa.schedule.calendar_queue import CalendarQueue
-from tarrafa.schedule.hosts import WorkbenchAddress, WorkbenchHost
+from tarrafa.schedule.calendar_queue import CalendarQueue, Entry
+from tarrafa.schedule.hosts import CALL_HOSTS_COUNT, WorkbenchAddress, WorkbenchHost, WorkbenchSite
 
 
 class AddressQueues:
@@ -19,6 +23,8 @@ class AddressQueues:
         # Addresses by when they may be visited. Filled by call, emptied by pop. If an address has several entries, the
         # one that the address refers to counts.
         self.calendar: CalendarQueue[WorkbenchAddress] = CalendarQueue()
+        # Sites with parked hosts by when they are open, each at most once. Filled by call_site, emptied by _unpark.
+        self.sites: CalendarQueue[WorkbenchSite] = CalendarQueue()
 
     def push(self, host: WorkbenchHost, address: WorkbenchAddress, now: float) -> None:
         """Queue a host at its address. A host that only had to resolve its name keeps its old place."""
@@ -40,19 +46,57 @@ class AddressQueues:
 
     def pop(self, now: float) -> WorkbenchHost | None:
         """Remove and return the next host. Its address returns to the calendar only by `call`."""
+        self._unpark(now)
+        parked_count = 0
         while (entry := self.calendar.pop(now)) is not None:
             address = entry[2]
             if address.entry is entry:
                 address.entry = None
                 waiting = address.waiting
                 if waiting and waiting[0][0] <= now:
-                    return heappop(waiting)[2]
-                if waiting:  # the host that made the address due has left
+                    turn = heappop(waiting)
+                    site = turn[2].site
+                    if site is None or site.is_open(now):
+                        return turn[2]
+                    self._park(site, turn)
+                    parked_count += 1
+                if waiting:  # the host that made the address due has left, or was parked
                     self.call(address)
+                if parked_count == CALL_HOSTS_COUNT:
+                    return None
         return None
+
+    def _park(self, site: WorkbenchSite, turn: Entry[WorkbenchHost]) -> None:
+        site.parked[turn[2]] = turn
+        self.call_site(site)
+
+    def call_site(self, site: WorkbenchSite) -> None:
+        """Enter a site with parked hosts into the calendar, unless it stands there already or is in flight."""
+        if site.parked and not site.is_timed and not site.is_in_flight:
+            site.is_timed = True
+            self.sites.push((site.ready_at, next(self._order), site))
+
+    def _unpark(self, now: float) -> None:
+        """Let parked hosts of open sites return to the queues of their addresses."""
+        for _ in range(CALL_HOSTS_COUNT):
+            entry = self.sites.pop(now)
+            if entry is None:
+                return
+            site = entry[2]
+            site.is_timed = False
+            if site.parked and site.is_open(now):
+                host, turn = site.parked.popitem(last=False)
+                address = host.address
+                assert address is not None
+                heappush(address.waiting, turn)
+                if not address.is_in_flight:
+                    self.call(address)
+            self.call_site(site)
 
     def remove(self, host: WorkbenchHost, address: WorkbenchAddress) -> None:
         """Remove a host out of turn."""
+        if host.site is not None and host.site.parked.pop(host, None) is not None:
+            return
         address.remove(host)
         if not address.waiting:
             address.entry = None

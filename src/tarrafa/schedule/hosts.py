@@ -1,8 +1,8 @@
-"""The hosts and addresses that the workbench holds in memory.
+"""The hosts and addresses that the workbench holds in memory, and their sites if sites rest too.
 
 A host is active, or it rests: it is suspended, or it has left and is remembered only until its delay has passed, so
 that a host that comes back early still waits. An address is in memory while a host refers to it. That suffices: the
-host that was visited last at an address is remembered for at least as long as the address must wait.
+host that was visited last at an address is remembered while the address must wait. So is it for sites.
 """
 
 from collections import OrderedDict
@@ -42,6 +42,7 @@ class WorkbenchHost:
             "is_timed",
             "name",
             "ready_at",
+            "site",
             "state",
             "suspensions",
             "traits",
@@ -64,6 +65,7 @@ class WorkbenchHost:
         # Those that go before all others, also when they are tried again. Filled by add_first, emptied as they end.
         self.firsts: set[str] = set()
         self.address: WorkbenchAddress | None = None
+        self.site: WorkbenchSite | None = None  # None if sites do not rest
         self.expires_at = NEVER  # of the resolved address
         self.has_fresh_address = False  # resolved since the last visit: valid for one turn, however old
         self.visited_at = NEVER  # end of the last answer
@@ -120,11 +122,37 @@ class WorkbenchAddress:
         heapify(self.waiting)
 
 
+class WorkbenchSite:
+    """Hosts of which one is visited at a time."""
+
+    __slots__ = ("hosts_count", "is_in_flight", "is_timed", "name", "parked", "ready_at")
+
+    def __init__(self, name: str, ready_at: float) -> None:
+        self.name = name
+        self.ready_at = ready_at
+        self.is_in_flight = False
+        self.hosts_count = 0  # hosts that refer to this site, the resting ones included
+        # Waiting hosts whose turn at their address came while the site rested, with their place in the queue of their
+        # address. Filled and emptied by `AddressQueues`.
+        self.parked: OrderedDict[WorkbenchHost, Entry[WorkbenchHost]] = OrderedDict()
+        self.is_timed = False  # has an entry in the calendar of sites
+
+    def is_open(self, now: float) -> bool:
+        return not self.is_in_flight and self.ready_at <= now
+
+
 class WorkbenchHosts:
     def __init__(
-        self, delays: Delays, hosts_limit: int, address_hosts_limit: int, restarted_at: float | None = None
+        self,
+        delays: Delays,
+        hosts_limit: int,
+        address_hosts_limit: int,
+        restarted_at: float | None = None,
+        site_of: Callable[[str], str] | None = None,
     ) -> None:
         self._delays = delays
+        self._site_of = site_of
+        self._sites: dict[str, WorkbenchSite] = {}
         self.hosts_limit = hosts_limit
         self._address_hosts_limit = address_hosts_limit
         self._restarted_at = NEVER if restarted_at is None else restarted_at
@@ -171,7 +199,17 @@ class WorkbenchHosts:
         host.ready_at = max(host.visited_at + delay, history.until)
         self.counts[HostState.UNRESOLVED] += 1
         self.unresolved[host] = None
+        if self._site_of is not None:
+            host.site = self._join_site(self._site_of(name))
         return host
+
+    def _join_site(self, name: str) -> WorkbenchSite:
+        site = self._sites.get(name)
+        if site is None:
+            ready_at = self._restarted_at + self._delays.host_seconds(_NO_TRAITS, None)
+            site = self._sites[name] = WorkbenchSite(name, ready_at)
+        site.hosts_count += 1
+        return site
 
     def _resting_count(self) -> int:
         return self.counts[HostState.SUSPENDED] + self.counts[HostState.LEFT]
@@ -250,11 +288,12 @@ class WorkbenchHosts:
             self._forget(host)
 
     def evict_suspended(self, now: float, may_go: Callable[[str], bool]) -> tuple[str, ...]:
-        """Forget up to half of the suspended hosts, except those whose address must still wait because of them."""
+        """Forget up to half of the suspended hosts, except those whose address or site must still wait for them."""
         suspended = [
             host for host in self.by_name.values() if host.state is HostState.SUSPENDED and host.ready_at > now
         ]
         free = [host for host in suspended if host.address is None or host.address.ready_at <= now]
+        free = [host for host in free if host.site is None or host.site.ready_at <= now]
         free.sort(key=lambda host: host.ready_at)
         evicted = [host for host in free[len(free) // 2 :] if may_go(host.name)]
         for host in evicted:
@@ -265,6 +304,10 @@ class WorkbenchHosts:
     def _forget(self, host: WorkbenchHost) -> None:
         self.counts[host.state] -= 1
         self._release(host)
+        if host.site is not None:
+            host.site.hosts_count -= 1
+            if not host.site.hosts_count:
+                del self._sites[host.site.name]
         del self.by_name[host.name]
 
     def check(self) -> None:
@@ -279,3 +322,9 @@ class WorkbenchHosts:
         }
         assert max(map(held.count, held), default=0) <= self._address_hosts_limit
         assert {*self.needs_urls, *self.unresolved} <= {*self.by_name.values()}
+        sites = [host.site for host in self.by_name.values() if host.site]
+        assert {site.name: site.hosts_count for site in sites} == {
+            name: sites.count(site) for name, site in self._sites.items()
+        }
+        parked = {host for site in sites for host in site.parked}
+        assert all(host.state is HostState.WAITING and self.by_name[host.name] is host for host in parked)

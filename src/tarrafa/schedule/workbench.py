@@ -23,6 +23,9 @@
 11. Each call looks at a bounded number of hosts whose time has come (`CALL_HOSTS_COUNT`), so that a hundred thousand
     that become due together do not block the caller. `wake_at` then says that there is more, and 10 holds for the
     calls after.
+12. If sites rest too (`site_of`), at most one visit is in flight to a site, and a site is visited again only when the
+    delay of the host that was visited there has passed since the end of its answer. A host whose site rests is not
+    ready: 4 and 10 hold for the others.
 
 A visit costs O(log n): see `calendar_queue`.
 """
@@ -78,10 +81,11 @@ class Workbench:
         hosts_limit: int = 100_000,
         address_hosts_limit: int = 5_000,  # keeps one hosting provider from filling the workbench
         restarted_at: float | None = None,  # None if no host was visited before
+        site_of: Callable[[str], str] | None = None,  # the site of a host; None if sites do not rest
     ) -> None:
         self._delays = delays
         self._retry_policy = retry_policy
-        self._hosts = WorkbenchHosts(delays, hosts_limit, address_hosts_limit, restarted_at)
+        self._hosts = WorkbenchHosts(delays, hosts_limit, address_hosts_limit, restarted_at, site_of)
         self._now = NEVER
         self._in_flight_count = 0
         self._queues = AddressQueues(hosts_limit)
@@ -211,6 +215,8 @@ class Workbench:
         host.state = _IN_FLIGHT
         host.has_fresh_address, host.turn_at = False, None
         address.is_in_flight = True
+        if host.site is not None:
+            host.site.is_in_flight = True
         self._in_flight_count += 1
         if len(host.urls) <= LOW_URLS_COUNT:
             self._hosts.needs_urls[host] = None
@@ -223,6 +229,8 @@ class Workbench:
         status, failure, download_seconds, retry_after_seconds, is_unreached = result
         delay = self._delays.host_seconds(host.traits, download_seconds)
         address.ready_at = now + min(self._delays.address_seconds, delay)
+        if host.site is not None:
+            host.site.ready_at = now + delay
         host.visited_at, host.download_seconds = now, download_seconds
         if retry_after_seconds:
             delay = max(delay, bounded_wait_seconds(retry_after_seconds))
@@ -255,6 +263,8 @@ class Workbench:
         host, address = self._land(visit)
         delay = self._delays.host_seconds(host.traits, host.download_seconds)
         address.ready_at = now + min(self._delays.address_seconds, delay)
+        if host.site is not None:
+            host.site.ready_at = now + delay
         host.visited_at, host.ready_at = now, max(host.ready_at, now + delay)
         host.put_back(visit.url, visit.tries)
         return self._continue(host, address, now, FollowUp(Fate.AGAIN))
@@ -273,11 +283,15 @@ class Workbench:
         host.visit = None
         host.state = _WAITING
         host.address.is_in_flight = False
+        if host.site is not None:
+            host.site.is_in_flight = False
         self._in_flight_count -= 1
         return host, host.address
 
     def _continue(self, host: WorkbenchHost, address: WorkbenchAddress, now: float, follow_up: FollowUp) -> FollowUp:
-        """Queue a host again after a visit, or leave it idle, or remove it; then queue its address again."""
+        """Queue a host again after a visit, or leave it idle, or remove it; then queue address and site again."""
+        if host.site is not None:
+            self._queues.call_site(host.site)
         if host.urls and not host.is_leaving:
             self._queues.push(host, address, now)
             return follow_up
@@ -399,7 +413,8 @@ class Workbench:
 
     def wake_at(self) -> float | None:
         """Return when `next`, `next_unresolved` or `needs_urls` may have something new; None if never."""
-        times = (self._queues.calendar.earliest(), self._hosts.timers.earliest())
+        queues = self._queues
+        times = (queues.calendar.earliest(), queues.sites.earliest(), self._hosts.timers.earliest())
         return min((when for when in times if when is not None), default=None)
 
     def counts(self, now: float) -> WorkbenchCounts:
