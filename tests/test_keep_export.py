@@ -3,6 +3,9 @@
 import base64
 import hashlib
 import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -166,6 +169,22 @@ def test_export_that_fails_leaves_nothing_and_spares_what_was_there(snapshots: l
         with pytest.raises(DamagedError):
             export(snapshots, out, quiet)
     assert [path.read_text() for path in out.parent.iterdir()] == ["of last week"]
+
+
+@pytest.mark.parametrize("export", [export_warc, export_jsonl, export_parquet, export_cdxj])
+def test_export_into_a_pipe_leaves_the_pipe_and_nothing_beside_it(
+    export: Callable[..., int], snapshots: list[Snapshot], tmp_path: Path
+) -> None:
+    folder = tmp_path / "pipes"
+    folder.mkdir()
+    pipe, file = folder / "pipe", tmp_path / "file"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        received = threads.submit(pipe.read_bytes)
+        export(snapshots, pipe, lambda *_: None)
+    export(snapshots, file, lambda *_: None)
+    assert received.result() == file.read_bytes()
+    assert list(folder.iterdir()) == [pipe]
 
 
 def test_export_that_is_stopped_leaves_nothing(snapshots: list[Snapshot], tmp_path: Path) -> None:

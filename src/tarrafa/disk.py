@@ -14,10 +14,13 @@ from tarrafa.errors import LockedError, WorkError
 # Ends the name of a file that is not complete yet. After a kill, such files are garbage.
 UNFINISHED = ".unfinished"
 LOCK_FILE = "held-by"
-# The process lacks something. What was written before is whole.
-_LACKING = frozenset(
-    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE)
-)
+# The process lacks something, and when it may go on. What was written before is whole.
+_LACKING = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "when there is room"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "with permission, or in another folder"),
+    errno.EFBIG: "with a higher limit on the size of files (ulimit -f)",
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "with a higher limit on open files (ulimit -n)"),
+}
 # The disk, its driver or its connection fails. What was written before may be damaged.
 _FAILING = frozenset(
     (errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.EREMOTEIO, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.ETIMEDOUT)
@@ -42,9 +45,10 @@ def describe_disk_error(error: OSError, path: Path | None = None) -> str:
     described = reason if name is None else f"{name}: {reason}"
     if error.errno in _FAILING:
         return f"{described}; {_FAILING_REMEDY}"
-    if error.errno in _LACKING or (error.errno is None and isinstance(error, PermissionError)):  # of a library
-        return f"{described}; nothing was damaged, go on when there is room and permission"
-    return described
+    number = error.errno
+    if number is None and isinstance(error, PermissionError):  # of a library
+        number = errno.EACCES
+    return f"{described}; nothing was damaged, go on {_LACKING[number]}" if number in _LACKING else described
 
 
 def sync_folder(folder: Path) -> None:
@@ -98,6 +102,26 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Write `data` to `path` atomically: see `atomic_file`."""
     with atomic_file(path, sync=sync) as file:
         file.write(data)
+
+
+def is_replaceable(path: Path) -> bool:
+    """Return True for a regular file, or none yet. A device or pipe is written to, and must never be replaced."""
+    return path.is_file() or not path.exists()
+
+
+@contextlib.contextmanager
+def output_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that a user has named, for writing: see `atomic_file`. A link stays, and leads to the new contents.
+
+    A device or pipe, such as /dev/null or /dev/stdout, is written to as the block goes on.
+    """
+    with map_disk_errors(path):
+        if is_replaceable(path):
+            with atomic_file(path.resolve()) as file:
+                yield file
+        else:
+            with path.open("wb") as file:
+                yield file
 
 
 def remove_unfinished(folder: Path) -> None:

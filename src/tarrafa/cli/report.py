@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from tarrafa.cli.common import console, folder_option, open_crawl, require_writable, show_json, switch
-from tarrafa.disk import atomic_file, map_disk_errors
+from tarrafa.disk import output_file
 from tarrafa.report import ReportSection, html_page, make_report, sections_of
 
 EXAMPLES = [
@@ -35,7 +35,7 @@ def command(
     report = make_report(folder, configuration.crawl.in_flight)
     if out is not None:
         page = html_page(directory.resolve().name, time.time(), sections_of(report))
-        with map_disk_errors(out), atomic_file(out) as file:
+        with output_file(out) as file:
             file.write(page.encode())
     if as_json:
         show_json(report.as_json())

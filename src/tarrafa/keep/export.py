@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
-from tarrafa.disk import atomic_file, map_disk_errors
+from tarrafa.disk import is_replaceable, output_file
 from tarrafa.keep.archive_files import Place, archive_files, check_end
 from tarrafa.keep.archive_reader import StoredPage, read_pages, read_whole_pages
 from tarrafa.keep.cdxj import cdxj_line, sorted_lines
@@ -79,7 +79,7 @@ def export_cdxj(snapshots: Sequence[Snapshot], out: Path | None, progress: Expor
     """Write a sorted index of the archives' pages for web archive players; return the number of lines."""
     count = 0
     unsorted = (cdxj_line(stored, path.name) for path, stored in _stored_pages(snapshots, progress))
-    with sorted_lines(unsorted, out.parent if out else None) as lines, _open_output(out) as file:
+    with sorted_lines(unsorted, _sorting_folder(out)) as lines, _open_output(out) as file:
         for line in lines:
             file.write(line.encode() + b"\n")
             count += 1
@@ -102,6 +102,11 @@ def export_records(snapshots: Sequence[Snapshot], out: Path | None, progress: Ex
     return count
 
 
+def _sorting_folder(out: Path | None) -> Path | None:
+    """Return the folder of a regular file, which has room for it; None for the system's folder of temporary files."""
+    return out.parent if out is not None and is_replaceable(out) else None
+
+
 @contextlib.contextmanager
 def _open_output(out: Path | None) -> Iterator[BinaryIO]:
     """Open the file to write, or standard output if there is none."""
@@ -109,7 +114,7 @@ def _open_output(out: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with map_disk_errors(out), atomic_file(out) as file:
+    with output_file(out) as file:
         yield file
 
 
