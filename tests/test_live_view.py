@@ -23,7 +23,7 @@ from tarrafa.agent import Ending, Progress
 from tarrafa.agent.recent_visits import RecentVisits
 from tarrafa.cli.live_view import RateCurve, live_lines, notice
 from tarrafa.cli.progress_view import interrupted
-from tarrafa.cli.slowness import why_slow
+from tarrafa.explain.slowness import why_slow
 from tarrafa.records import Failure, FailureKind
 
 RUNNING = Progress(seconds=60.0, in_flight_limit=300)

@@ -9,7 +9,16 @@ from protego import Protego
 
 from tarrafa.lab.web import Fault, Plan, SyntheticWeb, parse_faults
 from tarrafa.lab.web.robots import OTHER_AGENT
-from tarrafa.obey import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, preferences, product_token, read_robots
+from tarrafa.obey import (
+    EVERYTHING_ALLOWED,
+    ROBOTS_MAX_BYTES,
+    RobotsLine,
+    Rules,
+    deciding_line,
+    preferences,
+    product_token,
+    read_robots,
+)
 from tarrafa.obey.robots import CRAWL_DELAY_MAX_SECONDS, SITEMAPS_MAX_COUNT, STARRED_MAX_CHARS, USAGE_MAX_COUNT
 from tarrafa.urls import canonical
 from webs import get, hosts_of
@@ -283,3 +292,28 @@ def test_agrees_with_the_judge_of_the_synthetic_web(faults: str) -> None:
     assert seen == {True, False}
     named = parse_faults(faults) & {Fault.CRAWL_DELAY, Fault.ROBOTS_BROKEN, Fault.ROBOTS_HUGE}
     assert named <= {fault for host in hosts for fault in host.faults}
+
+
+# The line that decides.
+
+
+SHORT_PATTERNS = st.from_regex(r"/[ab*]{0,3}\$?", fullmatch=True)
+SHORT_LINES = st.lists(st.tuples(st.sampled_from(["Allow", "Disallow", "User-agent"]), SHORT_PATTERNS), max_size=8)
+
+
+@given(SHORT_LINES, st.from_regex(r"/[abc]{0,4}", fullmatch=True), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_the_deciding_line_says_what_the_rules_say(lines: list[tuple[str, str]], path: str, end: str) -> None:
+    texts = ["User-agent: *", "Crawl-delay: 1"]
+    texts += [f"{kind}: {'other' if kind == 'User-agent' else pattern}" for kind, pattern in lines]
+    body = end.join(texts).encode()
+    line = deciding_line(body, TOKEN, path)
+    rules = read_robots(body, TOKEN)
+    assert rules.allows(path) is (line is None or line.text.startswith("Allow"))
+    assert line is None or texts[line.number - 1] == line.text
+
+
+def test_the_deciding_line_is_that_of_our_own_group() -> None:
+    body = b"User-agent: *\nDisallow: /a\n\nUser-agent: tarrafa\nAllow: /b\nDissallow: /a # us\n"
+    assert deciding_line(body, TOKEN, "/a/page") == RobotsLine(6, "Dissallow: /a")
+    assert deciding_line(body, TOKEN, "/c") is None
+    assert deciding_line(body, TOKEN, "/robots.txt") is None

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from tarrafa.addresses import parse_address
 from tarrafa.agent import (
     LARGEST,
     Agent,
@@ -15,17 +16,20 @@ from tarrafa.agent import (
     CrawlLimits,
     FileHostJournal,
     HostDatabase,
+    HostRecord,
     HostTable,
     Ingest,
     PageReader,
     Policies,
     RunLimits,
     Store,
+    checkpoint_of,
     make_brain,
 )
 from tarrafa.clock import Clock, SystemClock
 from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
 from tarrafa.errors import ConfigurationError, InputError
+from tarrafa.explain.evidence import HostDelay
 from tarrafa.extract import ExtractOptions
 from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_servers, parse_proxy
 from tarrafa.keep import ArchiveSettings, open_archive
@@ -51,6 +55,7 @@ from tarrafa.urls import host_name, site
 from tarrafa.verify import RepositoryBounds
 
 if TYPE_CHECKING:
+    from tarrafa.explain.reader import CrawlReader
     from tarrafa.serve import SearchServer
 
 T = TypeVar("T")
@@ -133,6 +138,38 @@ def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
     return Scope(lambda name: not is_public_name(name) and rule(name), bounds)
 
 
+def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlReader":
+    """Return what explains the URLs and hosts of a crawl."""
+    from tarrafa.explain.reader import CrawlReader, CrawlRules  # a crawl does not need it
+
+    judge = scope(configuration, folder.known_seeds().urls)
+    limits = crawl_limits(configuration, RunLimits())
+    delays, largest_count = _delays(configuration.politeness), checkpoint_of(folder.hosts).totals[LARGEST]
+
+    def delay_of(record: HostRecord) -> HostDelay:
+        address = host_name(record.name)
+        traits = limits.traits(record, () if parse_address(address) is None else (address,), largest_count)
+        seconds = delays.host_seconds(traits, record.total_seconds if record.answers else None)
+        is_asked = 0 < traits.crawl_delay_seconds == seconds
+        return HostDelay(seconds, "Crawl-delay of robots.txt" if is_asked else _delay_rule(configuration, seconds))
+
+    rules = CrawlRules(
+        judge.judge,
+        lambda host: judge.judge(f"{host}/", 0),
+        delay_of,
+        lambda _: limits.host_pages,
+        product_token(configuration.crawl.user_agent),
+    )
+    return CrawlReader(folder, rules)
+
+
+def _delay_rule(configuration: Configuration, seconds: float) -> str:
+    section = configuration.politeness
+    if section.policy == "constant":
+        return "politeness.delay" if seconds == section.delay_seconds else "the shortest delay of hosts not your own"
+    return f"politeness.policy {section.policy}"
+
+
 def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) -> Workbench:
     section = configuration.politeness
     retry_policy = RetryPolicy(
@@ -143,10 +180,14 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
         ceiling_seconds=section.back_off_ceiling_seconds,
         first_suspension_seconds=section.suspension_seconds,
     )
-    delays = Delays(delay_policy(section), section.address_delay_seconds)
+    delays = _delays(section)
     restarted_at = clock.monotonic() if is_restarted else None
     site_of = (lambda host: site(host_name(host))) if section.by == "site" else None
     return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at, site_of=site_of)
+
+
+def _delays(section: PolitenessSection) -> Delays:
+    return Delays(delay_policy(section), section.address_delay_seconds)
 
 
 def delay_policy(section: PolitenessSection) -> DelayPolicy:

@@ -38,16 +38,18 @@ from tarrafa.agent.host_database import (
     HostDatabaseReader,
     checkpoint_of,
     host_in,
+    journal_records,
 )
 from tarrafa.agent.host_table import LARGEST, HostChanges, HostRecord, HostStatus, HostTable
 from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent
-from tarrafa.agent.outcomes import Outcome, reason_of
+from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals
+from tarrafa.agent.url_batches import is_offered
 
 __all__ = [
     "LARGEST",
@@ -81,7 +83,10 @@ __all__ = [
     "Totals",
     "checkpoint_of",
     "host_in",
+    "is_offered",
+    "journal_records",
     "make_brain",
+    "outcome_of",
     "reason_of",
     "spent_seconds",
 ]

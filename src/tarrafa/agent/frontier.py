@@ -54,6 +54,11 @@ class CrawlLimits(NamedTuple):
     allow_private: bool = False
     has_contact: bool = False  # without a contact, hosts of the public web are not visited
 
+    def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
+        """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
+        is_own = host_name(host.name) in self.own_hosts or (self.allow_private and _are_private(addresses))
+        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, host.pages > 0)
+
 
 class SuspendedHosts(NamedTuple):
     """Hosts that are suspended and have URLs in the repository."""
@@ -292,11 +297,9 @@ class Frontier:
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> HostTraits:
         """Return what a host's delay depends on."""
-        limits, host = self._limits, self._hosts.find(name)
-        is_own = host_name(name) in limits.own_hosts or (limits.allow_private and _are_private(addresses))
-        if host is None:
-            return HostTraits(is_own=is_own)
-        return HostTraits(host.available, host.crawl_delay_seconds, is_own, self._hosts.largest_count, host.pages > 0)
+        host = self._hosts.find(name)
+        largest_count = 0 if host is None else self._hosts.largest_count
+        return self._limits.traits(host or HostRecord(name), addresses, largest_count)
 
 
 def _are_private(addresses: tuple[str, ...]) -> bool:

@@ -146,6 +146,22 @@ def host_in(path: Path, name: str) -> HostRecord | None:
         return database.host(name)
 
 
+def journal_records(folder: Path) -> list[HostRecord]:
+    """Return the records in the journal of a crawl, the oldest first, also while the crawl runs."""
+    with map_disk_errors(folder):
+        return _records_in(sorted(folder.glob("*.jsonl")))
+
+
+def _records_in(paths: Sequence[Path]) -> list[HostRecord]:
+    found: list[HostRecord] = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # a checkpoint may make it obsolete meanwhile
+            for line in path.read_bytes().splitlines():
+                with contextlib.suppress(ValueError, TypeError):  # a kill may leave a torn line
+                    found.append(HostRecord(**json.loads(line)))
+    return found
+
+
 class FileHostJournal:
     """One file for each checkpoint to come. Written by the event loop's thread only."""
 
@@ -159,13 +175,8 @@ class FileHostJournal:
         self._descriptor: int | None = None
 
     def read(self) -> list[HostRecord]:
-        found: list[HostRecord] = []
         with map_disk_errors(self._folder):
-            lines = [line for path in self._files for line in path.read_bytes().splitlines()]
-        for line in lines:
-            with contextlib.suppress(ValueError, TypeError):  # a kill may leave a torn line
-                found.append(HostRecord(**json.loads(line)))
-        return found
+            return _records_in(self._files)
 
     def write(self, record: HostRecord) -> None:
         line = json.dumps(dict(zip(RECORD_FIELDS, record_values(record), strict=True)))

@@ -4,6 +4,7 @@ A file holds two Arrow tables, collected and extracted URLs, and a checksum. It 
 committed it, or is found to have done so.
 """
 
+import contextlib
 import io
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -53,6 +54,17 @@ def count_urls(batch: Batch) -> int:
     return len(batch.collected.urls) + len(batch.extracted.urls)
 
 
+def is_offered(folder: Path, url: str) -> bool:
+    """Return True if a URL stands in a batch that was written and not verified yet, also while the crawl runs."""
+    with map_disk_errors(folder):
+        for path in sorted(folder.glob("*.arrow")):
+            # The repository may take the batch meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if url in _read_tables(path)[1].column("url").to_pylist():
+                    return True
+    return False
+
+
 class UrlBatches:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -69,7 +81,7 @@ class UrlBatches:
     def read(self, after: int, last: int) -> Batch:
         """Return all batches above `after`, up to `last`, as one."""
         with map_disk_errors(self._folder):
-            parts = [self._read(path) for number, path in self._files() if after < number <= last]
+            parts = [_read_tables(path) for number, path in self._files() if after < number <= last]
         collected = _joined(_COLLECTED, [part[0] for part in parts])
         extracted = _joined(_EXTRACTED, [part[1] for part in parts])
         return Batch(last, _collected_of(collected), _extracted_of(extracted))
@@ -87,13 +99,14 @@ class UrlBatches:
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:08d}.arrow"
 
-    def _read(self, path: Path) -> tuple[pa.Table, pa.Table]:
-        data = path.read_bytes()
-        body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
-        if len(checksum) < _CHECKSUM_BYTES or xxhash.xxh3_64_digest(body) != checksum:
-            raise DamagedError(f"{path} is damaged: its checksum is wrong; restore it from a copy")
-        stream = io.BytesIO(body)
-        return pa.ipc.open_stream(stream).read_all(), pa.ipc.open_stream(stream).read_all()
+
+def _read_tables(path: Path) -> tuple[pa.Table, pa.Table]:
+    data = path.read_bytes()
+    body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    if len(checksum) < _CHECKSUM_BYTES or xxhash.xxh3_64_digest(body) != checksum:
+        raise DamagedError(f"{path} is damaged: its checksum is wrong; restore it from a copy")
+    stream = io.BytesIO(body)
+    return pa.ipc.open_stream(stream).read_all(), pa.ipc.open_stream(stream).read_all()
 
 
 def _collected_table(unsaved: Unsaved) -> pa.Table:

@@ -21,6 +21,7 @@ from tarrafa.texts import printable
 COMMANDS = (
     "crawl",
     "status",
+    "explain",
     "page",
     "report",
     "rank",

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from tarrafa.agent import Ending, HostStatus, Progress
+from tarrafa.explain.remedies import REMEDIES
 
 _CONTINUE = "Run the same command again to continue."
 _SENTENCES = {
@@ -15,21 +16,6 @@ _SENTENCES = {
     Ending.KILLED: f"Killed; everything up to the last checkpoint is saved. {_CONTINUE}",
 }
 _EXIT_CODES = {Ending.NOTHING: 1, Ending.FAILED: 1, Ending.SUSPENDED: 3, Ending.INTERRUPTED: 130}
-
-# What to do about each reason for which hosts are not visited, or URLs fail.
-_REMEDIES = {
-    "name": "The name does not exist: check its spelling.",
-    "name server": "No name server answered: check the network of this machine.",
-    "private": "The host is in a private network: if it is your own, give --allow-private.",
-    "refused": "The port is closed: check that the server runs, and the port.",
-    "unreachable": "There is no route to the host: check the network of this machine.",
-    "timeout": "The host does not answer: check that it runs, and try again later.",
-    "reset": "The host breaks connections off: try again later.",
-    "tls": "The certificate or the TLS handshake is wrong: see tarrafa fetch URL.",
-    "busy": "The host asks for time: try again later.",
-    "outside": "The URLs are out of scope: see --scope.",
-    "robots": "robots.txt disallows it.",
-}
 
 
 def exit_code(ending: Ending) -> int:
@@ -71,7 +57,7 @@ def _causes(progress: Progress) -> str:
         *(f"URLs {outcome}" for outcome in progress.outcomes),
     ]
     reasons = [cause.rpartition(": ")[2].removeprefix("robots.txt ") for cause in causes]
-    remedies = dict.fromkeys(_REMEDIES[reason] for reason in reasons if reason in _REMEDIES)
+    remedies = dict.fromkeys(REMEDIES[reason] for reason in reasons if reason in REMEDIES)
     told = f"Why: {', '.join(causes)}." if causes else "No URL could be visited."
     return " ".join([told, *remedies, _until(progress), _CONTINUE]).replace("  ", " ")
 

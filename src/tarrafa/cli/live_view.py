@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from tarrafa.agent import Ending, Progress
-from tarrafa.cli.slowness import why_slow
+from tarrafa.explain.slowness import why_slow
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration, rough_size
 

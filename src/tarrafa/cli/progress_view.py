@@ -14,7 +14,7 @@ from rich.live import Live
 from tarrafa.agent import HostStatus, Progress
 from tarrafa.cli.endings import sentence
 from tarrafa.cli.live_view import RateCurve, live_lines, notice
-from tarrafa.cli.slowness import why_slow
+from tarrafa.explain.slowness import why_slow
 from tarrafa.units import rough_duration, rough_size
 
 _LINE_EVERY_SECONDS = 10.0

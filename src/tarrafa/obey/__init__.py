@@ -31,7 +31,15 @@ from tarrafa.obey.permission import (
     retry_after_seconds,
     settle,
 )
-from tarrafa.obey.robots import EVERYTHING_ALLOWED, ROBOTS_MAX_BYTES, Rules, product_token, read_robots
+from tarrafa.obey.robots import (
+    EVERYTHING_ALLOWED,
+    ROBOTS_MAX_BYTES,
+    RobotsLine,
+    Rules,
+    deciding_line,
+    product_token,
+    read_robots,
+)
 from tarrafa.obey.usage import preferences
 
 __all__ = [
@@ -43,9 +51,11 @@ __all__ = [
     "Directives",
     "Permission",
     "RobotsAnswer",
+    "RobotsLine",
     "RobotsRefusal",
     "RobotsRequest",
     "Rules",
+    "deciding_line",
     "first_request",
     "is_nofollow",
     "permission_of",

@@ -56,16 +56,21 @@ class Rules(NamedTuple):
         """Return True if the visitor may fetch a canonical URL of the host; its path and query will do."""
         if not self.heads:
             return True
+        place = self.deciding_place(url)
+        return place is None or self.allows_each[place] == 1
+
+    def deciding_place(self, url: str) -> int | None:
+        """Return the place of the pattern that decides about a URL; None if no pattern does."""
         path = spelt_path(url)
         # Most paths match no pattern, which one call finds out.
         if not path.startswith(self.heads) or path == "/robots.txt":
-            return True
+            return None
         for place, head in enumerate(self.heads):
             if path.startswith(head):
                 tail = self.tails[place]
                 if not tail or tail_matches(tail, path, len(head)):
-                    return self.allows_each[place] == 1
-        return True
+                    return place
+        return None
 
     def usage(self, url: str) -> tuple[str, ...]:
         """Return the usage lines for a URL: of each kind those with the longest path that matches."""
@@ -153,6 +158,32 @@ def read_robots(body: bytes, token: str) -> Rules:
     return _rules(reader.group(), _absolute(sitemaps[:SITEMAPS_MAX_COUNT]))
 
 
+class RobotsLine(NamedTuple):
+    """A line of a robots.txt, as it stands there."""
+
+    number: int  # from 1
+    text: str
+
+
+def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
+    """Return the Allow or Disallow line that decides about a URL of the host; None if no line does."""
+    rules = read_robots(body, token)
+    place = rules.deciding_place(url)
+    if place is None:
+        return None
+    wanted = (rules.heads[place], rules.tails[place], rules.allows_each[place] == 1)
+    text, reader = _text(body), _GroupReader(token)
+    found: list[tuple[RobotsLine, list[_Group]]] = []
+    for match in _LINE.finditer(text):
+        kind, value = _KINDS[match[1].lower()], match[2].strip()
+        reader.take(kind, value)
+        if kind in ("allow", "disallow") and (*split_pattern(spelt_pattern(value)), kind == "allow") == wanted:
+            line = RobotsLine(1 + text.count("\n", 0, match.start()), match[0].strip())
+            found.append((line, reader.open_groups))
+    group = reader.group()
+    return next((line for line, groups in found if any(each is group for each in groups)), None)
+
+
 class _GroupReader:
     """Passes each line to the open groups that apply to the visitor."""
 
@@ -179,6 +210,11 @@ class _GroupReader:
             group = self._groups.setdefault(name, _Group())
             if group not in self._open:
                 self._open.append(group)
+
+    @property
+    def open_groups(self) -> list[_Group]:
+        """The groups that the last line belongs to."""
+        return list(self._open)
 
     def group(self) -> _Group:
         return self._groups.get(self._token) or self._groups.get("*") or _Group()
@@ -214,4 +250,4 @@ def _text(body: bytes) -> str:
         text = body.decode("utf-16", "replace")
     else:
         text = body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
-    return text.replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -11,13 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarrafa.errors import TarrafaError
-from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.catalogue import IncomingLink, VisitRow
-from tarrafa.logs import event
-from tarrafa.rank import Ranks
-from tarrafa.records import Headers
-from tarrafa.serve.lookups import (
+from tarrafa.collection.lookups import (
     AgentFolder,
     AgentFolders,
     UrlLinks,
@@ -27,6 +21,12 @@ from tarrafa.serve.lookups import (
     urls_with,
     visits_of,
 )
+from tarrafa.errors import TarrafaError
+from tarrafa.keep import Place, StoredPage, read_page
+from tarrafa.keep.catalogue import IncomingLink, VisitRow
+from tarrafa.logs import event
+from tarrafa.rank import Ranks
+from tarrafa.records import Headers
 from tarrafa.serve.stored_copy import CopyKind, StoredCopy, make_copy
 from tarrafa.urls import fingerprint
 

@@ -13,6 +13,7 @@ the same length, and the order of its rows has no meaning. URLs are canonical.
 """
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -81,6 +82,37 @@ class Known(NamedTuple):
     status: int | None = None
     file: int | None = None
     offset: int | None = None
+
+
+class UrlState(StrEnum):
+    """Where a known URL is on its way."""
+
+    REMAINING = "remaining"
+    SCHEDULED = "scheduled"
+    COLLECTED = "collected"
+
+
+class UrlPlace(NamedTuple):
+    """Where a URL stands among those of its host."""
+
+    known: Known
+    state: UrlState
+    ahead_count: int  # URLs of the host that come before it; 0 once it is collected
+    left_count: int  # URLs of the host that are not collected
+
+
+class HostUrls(NamedTuple):
+    """The URLs of one host, counted by state, and those that come next."""
+
+    remaining: int = 0
+    scheduled: int = 0
+    collected: int = 0
+    next_urls: tuple[str, ...] = ()
+
+    @property
+    def left_count(self) -> int:
+        """The URLs that are not collected."""
+        return self.remaining + self.scheduled
 
 
 class Quota(NamedTuple):

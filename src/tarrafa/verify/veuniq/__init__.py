@@ -20,6 +20,26 @@ Not done here: keeping the text of a URL in memory, or writing it twice.
 
 from tarrafa.verify.veuniq.cycle_writer import RepositoryBounds
 from tarrafa.verify.veuniq.engine import Veuniq
-from tarrafa.verify.veuniq.snapshots import counts_of, is_repository, look_up, problems_of
+from tarrafa.verify.veuniq.snapshots import (
+    counts_of,
+    host_urls,
+    hosts_left,
+    is_repository,
+    is_waiting,
+    locate,
+    look_up,
+    problems_of,
+)
 
-__all__ = ["RepositoryBounds", "Veuniq", "counts_of", "is_repository", "look_up", "problems_of"]
+__all__ = [
+    "RepositoryBounds",
+    "Veuniq",
+    "counts_of",
+    "host_urls",
+    "hosts_left",
+    "is_repository",
+    "is_waiting",
+    "locate",
+    "look_up",
+    "problems_of",
+]

@@ -1,17 +1,20 @@
 """Read a repository as it was at one commit, and check every invariant of its files."""
 
 from collections.abc import Iterator
+from heapq import nlargest
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import HASHES, Known, Scheduled
+from tarrafa.verify.contract import HASHES, HostUrls, Known, Scheduled, UrlPlace, UrlState
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
+    REMAINING,
     SCHEDULED,
     Block,
     BlockContent,
@@ -55,6 +58,48 @@ class RepositoryReader:
         position = content.hosts.positions(keys.hosts)[0]
         if position >= 0:
             yield from self._known(block, content.columns, np.flatnonzero(content.columns.host == position))
+
+    def locate(self, url: str) -> UrlPlace | None:
+        """Return where a URL stands among those of its host; None for an unknown one."""
+        known = self.lookup(url)
+        if known is None:
+            return None
+        keys = keys_of([url], self._seed)
+        content = self._files.load(self._block_of(int(keys.hosts[0])))
+        columns, row = content.columns, int(find(content.runs, keys.fingerprints)[0])
+        left = np.flatnonzero((columns.host == columns.host[row]) & (columns.state != COLLECTED))
+        if columns.state[row] == COLLECTED:
+            return UrlPlace(known, UrlState.COLLECTED, 0, len(left))
+        # Scheduled ones come first; both are in the order of `order_keys`.
+        queue = left[np.lexsort((order_keys(columns, left), columns.state[left] != SCHEDULED))]
+        state = UrlState.SCHEDULED if columns.state[row] == SCHEDULED else UrlState.REMAINING
+        return UrlPlace(known, state, int(np.flatnonzero(queue == row)[0]), len(left))
+
+    def host_urls(self, host: str, next_count: int) -> HostUrls:
+        """Count the URLs of a host; return the first of those that come next."""
+        keys = keys_of([host + "/"], self._seed)
+        block = self._block_of(int(keys.hosts[0]))
+        content = self._files.load(block)
+        position = content.hosts.positions(keys.hosts)[0]
+        if position < 0:
+            return HostUrls()
+        columns = content.columns
+        states = columns.state[columns.host == position]
+        remaining, scheduled, collected = (int((states == each).sum()) for each in (REMAINING, SCHEDULED, COLLECTED))
+        rows = np.flatnonzero((columns.host == position) & (columns.state == SCHEDULED))
+        rows = ordered(columns, rows, order_keys(columns, rows), next_count)
+        return HostUrls(remaining, scheduled, collected, tuple(self._files.urls(block, columns.origin[rows])))
+
+    def hosts_left(self, limit: int) -> list[tuple[str, int]]:
+        """Return the hosts with most URLs that are not collected, and how many these are; the most first."""
+        found: list[tuple[str, int]] = []
+        for block in self._blocks:
+            if block.rows > block.collected:
+                content = self._files.load(block)
+                left = np.bincount(content.columns.host[content.columns.state != COLLECTED])
+                most = np.argsort(-left, kind="stable")[:limit].tolist()
+                found += [(content.hosts.names[host], int(left[host])) for host in most if left[host]]
+        return nlargest(limit, found, key=itemgetter(1))
 
     def _block_of(self, host: int) -> Block:
         return next(block for block in self._blocks if block.first <= host < block.end)

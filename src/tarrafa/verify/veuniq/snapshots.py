@@ -6,10 +6,12 @@ from typing import TypeVar
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.verify.contract import Known, RepositoryCounts
+from tarrafa.verify.contract import HostUrls, Known, RepositoryCounts, UrlPlace
+from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block_files import BlockFiles
 from tarrafa.verify.veuniq.reader import RepositoryReader, problems
 from tarrafa.verify.veuniq.repository_state import RepositoryState, read_state
+from tarrafa.verify.veuniq.spills import read_spill
 from tarrafa.verify.veuniq.stored_files import MANIFEST, read_manifest
 
 _READ_TRIES = 5
@@ -29,6 +31,45 @@ def look_up(folder: Path, url: str) -> Known | None:
         return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).lookup(url)
 
     return _read_unchanged(folder, read, None)
+
+
+def locate(folder: Path, url: str) -> UrlPlace | None:
+    """Return where a URL stands among those of its host; None for an unknown one."""
+
+    def read(state: RepositoryState) -> UrlPlace | None:
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).locate(url)
+
+    return _read_unchanged(folder, read, None)
+
+
+def host_urls(folder: Path, host: str, next_count: int) -> HostUrls:
+    """Count the URLs of a host such as `http://example.org`; return the first of those that come next."""
+
+    def read(state: RepositoryState) -> HostUrls:
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).host_urls(host, next_count)
+
+    return _read_unchanged(folder, read, HostUrls())
+
+
+def hosts_left(folder: Path, limit: int) -> list[tuple[str, int]]:
+    """Return the hosts with most URLs that are not collected, and how many these are; the most first."""
+
+    def read(state: RepositoryState) -> list[tuple[str, int]]:
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).hosts_left(limit)
+
+    return _read_unchanged(folder, read, [])
+
+
+def is_waiting(folder: Path, url: str) -> bool:
+    """Return True if a URL was offered and waits for the cycle of its block."""
+
+    def read(state: RepositoryState) -> bool:
+        key = int(keys_of([url], state.seed).hosts[0])
+        block = next(block for block in state.blocks if block.first <= key < block.end)
+        parts = [part for spill in state.spills for part in read_spill(folder, spill, block.first, block.since)]
+        return any(url in part.texts().to_pylist() for part in parts if key in part.hosts)
+
+    return _read_unchanged(folder, read, False)
 
 
 def counts_of(folder: Path) -> RepositoryCounts:

@@ -1,0 +1,71 @@
+"""What the files of a crawl say about one URL, or about one host: the records that explanations are made from."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tarrafa.agent import Ending, HostRecord
+from tarrafa.obey import Basis, RobotsLine
+from tarrafa.verify import HostUrls, UrlPlace
+
+
+class HostDelay(NamedTuple):
+    """How long a host rests between two visits, and the rule that makes it so long."""
+
+    seconds: float
+    rule: str
+
+
+class RobotsEvidence(NamedTuple):
+    """The last answer to a request for a host's robots.txt, and what it says about the URL."""
+
+    basis: Basis
+    reason: str
+    fetched_at: float
+    expires_at: float
+    is_allowed: bool
+    line: RobotsLine | None  # the one that decides
+    crawl_delay_seconds: float
+
+
+class FoundOn(NamedTuple):
+    """A page that links to the URL."""
+
+    source: str
+    text: str
+    at: float  # when the page was visited
+    is_nofollow: bool  # the link, or the whole page, asks not to be followed
+
+
+class RunEvidence(NamedTuple):
+    """The state of the crawl."""
+
+    is_running: bool = False
+    ending: Ending = Ending.RUNNING  # of the last run
+    outage_seconds: float | None = None
+    saved_at: float | None = None  # when the last checkpoint was made
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvidence:
+    name: str
+    record: HostRecord | None
+    robots: RobotsEvidence | None
+    delay: HostDelay
+    pages_limit: int
+    urls: HostUrls
+    refusal: str = ""  # why the scope leaves the host out
+
+
+@dataclass(frozen=True, slots=True)
+class UrlEvidence:
+    url: str
+    host: HostEvidence
+    run: RunEvidence
+    refusal: str = ""  # why the scope or a bound refuses the URL; empty if it may be visited
+    place: UrlPlace | None = None
+    is_waiting: bool = False  # found, and not verified yet
+    found_on: tuple[FoundOn, ...] = ()  # the pages visited last
+    location: str = ""  # where the stored answer redirects to
+    title: str = ""  # of the stored page
+    cuts: tuple[str, ...] = ()  # what was left out of the stored page
+    is_seed: bool = False

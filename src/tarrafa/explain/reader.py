@@ -1,0 +1,173 @@
+"""Read what the files of a crawl say about a URL or a host, without writing or locking anything."""
+
+from collections.abc import Callable
+from contextlib import closing
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tarrafa.agent import (
+    CrawlFolder,
+    Ending,
+    HostDatabaseReader,
+    HostRecord,
+    HostStatus,
+    is_offered,
+    journal_records,
+)
+from tarrafa.explain.bottleneck import HoldingHost
+from tarrafa.explain.evidence import (
+    FoundOn,
+    HostDelay,
+    HostEvidence,
+    RobotsEvidence,
+    RunEvidence,
+    UrlEvidence,
+)
+from tarrafa.keep import Place, read_page
+from tarrafa.keep.catalogue import LinkCatalogue
+from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_document, find_newest_links
+from tarrafa.obey import Basis, deciding_line, is_nofollow, permission_of
+from tarrafa.urls import BaseUrl, host_of
+from tarrafa.verify import host_urls, hosts_left, is_waiting, locate
+
+_SOURCES = 20  # pages that link to a URL, those visited last
+_NEXT_URLS = 5
+_HOSTS = 1_000  # with most URLs left, of which those that need longest are shown
+
+_Links = list[CataloguedStretch[LinkCatalogue]]
+
+
+class CrawlRules(NamedTuple):
+    """What the configuration of a crawl says about URLs and hosts."""
+
+    refusal: Callable[[str, int], str | None]  # of a URL at a depth
+    host_refusal: Callable[[str], str | None]
+    delay_of: Callable[[HostRecord], HostDelay]
+    pages_limit_of: Callable[[HostRecord], int]
+    robots_token: str
+
+
+class CrawlReader:
+    """Reads the folder of a crawl as it is at each call."""
+
+    def __init__(self, folder: CrawlFolder, rules: CrawlRules) -> None:
+        self._folder = folder
+        self._rules = rules
+        self._finder = Finder(folder)
+
+    def url(self, url: str) -> UrlEvidence:
+        """Return what is known of a canonical URL."""
+        folder, place = self._folder, locate(self._folder.repository, url)
+        with closing(HostDatabaseReader(folder.hosts)) as database:
+            host = self._host(database, host_of(url), url)
+            checkpoint = database.checkpoint().number
+        depth = place.known.depth if place is not None else 0
+        document, location = self._stored(checkpoint, url)
+        return UrlEvidence(
+            url,
+            host,
+            self.run(),
+            refusal=self._rules.refusal(url, depth) or "",
+            place=place,
+            is_waiting=place is None and (is_waiting(folder.repository, url) or is_offered(folder.batches, url)),
+            found_on=self._found_on(checkpoint, url),
+            location=location,
+            title=document.get("title") or "",
+            cuts=tuple(document.get("cuts") or ()),
+            is_seed=url in folder.known_seeds().urls,
+        )
+
+    def host(self, name: str) -> HostEvidence:
+        """Return what is known of a host such as `http://example.org`."""
+        with closing(HostDatabaseReader(self._folder.hosts)) as database:
+            return self._host(database, name, f"{name}/")
+
+    def hosts_named(self, name: str) -> list[str]:
+        """Return the hosts of the crawl with this name, whatever their scheme: `http://example.org`, and by https."""
+        candidates = [f"{scheme}://{name}" for scheme in ("https", "http")]
+        with closing(HostDatabaseReader(self._folder.hosts)) as database:
+            met = [each for each in candidates if database.host(each)]
+        return met or [each for each in candidates if host_urls(self._folder.repository, each, 0).left_count]
+
+    def run(self) -> RunEvidence:
+        """Return the state of the crawl."""
+        is_running, status = self._folder.is_locked(), self._folder.read_status()
+        ending = Ending(status.get("ending", Ending.KILLED))
+        if ending is Ending.RUNNING and not is_running:
+            ending = Ending.KILLED
+        return RunEvidence(is_running, ending, status.get("outage_seconds") if is_running else None)
+
+    def holding_hosts(self) -> list[HoldingHost]:
+        """Return the hosts with most URLs left, and how long they need."""
+        newer = self._journal()
+        with closing(HostDatabaseReader(self._folder.hosts)) as database:
+            left = hosts_left(self._folder.repository, _HOSTS)
+            records = [newer.get(name) or database.host(name) or HostRecord(name) for name, _ in left]
+        return [self._holding(record, count) for record, (_, count) in zip(records, left, strict=True)]
+
+    def _holding(self, record: HostRecord, count: int) -> HoldingHost:
+        delay = self._rules.delay_of(record).seconds
+        room = max(0, self._rules.pages_limit_of(record) - record.pages)
+        seconds = min(count, room) * (delay + record.total_seconds)
+        is_left_alone = record.status in (HostStatus.SUSPENDED, HostStatus.GIVEN_UP)
+        status = f"{record.status} ({record.reason})" if is_left_alone else ""
+        return HoldingHost(record.name, count, delay, 0.0 if record.status == HostStatus.GIVEN_UP else seconds, status)
+
+    def _host(self, database: HostDatabaseReader, name: str, url: str) -> HostEvidence:
+        record = self._journal().get(name) or database.host(name)
+        own = record or HostRecord(name)
+        urls = host_urls(self._folder.repository, name, _NEXT_URLS)
+        robots, refusal = self._robots(database, name, url), self._rules.host_refusal(name) or ""
+        delay, limit = self._rules.delay_of(own), self._rules.pages_limit_of(own)
+        return HostEvidence(name, record, robots, delay, limit, urls, refusal)
+
+    def _journal(self) -> dict[str, HostRecord]:
+        """Return the records that are newer than the database."""
+        return {record.name: record for record in journal_records(self._folder.host_journal)}
+
+    def _robots(self, database: HostDatabaseReader, host: str, url: str) -> RobotsEvidence | None:
+        answer = database.robots_answer(host)
+        if answer is None:
+            return None
+        permission = permission_of(answer, self._rules.robots_token)
+        is_allowed = permission.refusal(url) is None
+        line = deciding_line(answer.body, self._rules.robots_token, url) if answer.body else None
+        if answer.basis is Basis.UNREACHABLE:
+            line = None
+        delay = permission.rules.crawl_delay_seconds or 0.0
+        return RobotsEvidence(
+            answer.basis, answer.reason, answer.fetched_at, answer.expires_at, is_allowed, line, delay
+        )
+
+    def _stored(self, checkpoint: int, url: str) -> tuple[dict[str, Any], str]:
+        """Return the row of the last visit, and where the answer redirects to."""
+        with self._finder.documents(checkpoint) as stretches:
+            document = find_newest_document(stretches, url)
+        if document is None:
+            return {}, ""
+        if not 300 <= document["status"] < 400 or document["archive_file"] is None:
+            return document, ""
+        page = read_page(self._folder.archive, Place(document["archive_file"], document["archive_offset"])).page
+        return document, BaseUrl(url).link(page.header("location") or "") or ""
+
+    def _found_on(self, checkpoint: int, url: str) -> tuple[FoundOn, ...]:
+        with self._finder.links(checkpoint) as stretches:
+            found = (link for stretch in reversed(stretches) for link in stretch.catalogue.links_to(url))
+            newest = {link.source: link for link in islice(found, _SOURCES)}
+            rels = {source: _rels(stretches, source, url) for source in newest}
+        with self._finder.documents(checkpoint) as documents:
+            pages = {source: find_newest_document(documents, source) or {} for source in newest}
+        return tuple(
+            FoundOn(
+                source,
+                link.text or "",
+                link.fetched_at,
+                "nofollow" in (pages[source].get("directives") or ()) or all(map(is_nofollow, rels[source])),
+            )
+            for source, link in newest.items()
+        )
+
+
+def _rels(stretches: _Links, source: str, url: str) -> list[str]:
+    """Return the rel of each link from a page to the URL."""
+    return [row["rel"] or "" for row in find_newest_links(stretches, source)[1] if row["target"] == url]
