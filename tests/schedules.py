@@ -23,7 +23,7 @@ from tarrafa.schedule.delays import (
 )
 from tarrafa.schedule.hosts import HostState, WorkbenchHost
 from tarrafa.schedule.messages import Fate, FollowUp, HostGivenUp, HostHistory, HostSuspended, Visit, VisitResult
-from tarrafa.schedule.retry_policy import HOST_FAILURES, WHOLE_HOST_FAILURES, HostFailure, RetryPolicy
+from tarrafa.schedule.retry_policy import HOST_FAILURES, WHOLE_HOST_FAILURES, RetryPolicy
 from tarrafa.schedule.workbench import Workbench
 
 HOSTS = [f"http://{letter}.test" for letter in "abcdefg"]
@@ -47,6 +47,7 @@ GOOD = [VisitResult(status, None, took) for status in (200, 404, 500) for took i
 BAD = [
     *(VisitResult(status, None, 0.1, asked) for status in (429, 503) for asked in (0.0, 20.0, 1e9)),
     *(VisitResult(0, failure, 30.0) for failure in FAILING),
+    VisitResult(0, FailureKind.TIMEOUT, 30.0, is_doubtful=True),
 ]
 TRAITS = st.builds(
     HostTraits,
@@ -232,7 +233,8 @@ class Crawl(RuleBasedStateMachine):
     @rule(kind=st.sampled_from([FailureKind.NAME, FailureKind.NAME_SERVER, FailureKind.PRIVATE]))
     def name_has_no_address(self, kind: FailureKind) -> None:
         host = self.unanswered.pop(0)
-        self.told(host, self.bench.resolve_failed(host, self.now, kind))
+        is_doubtful = kind is FailureKind.NAME_SERVER
+        self.told(host, self.bench.resolve_failed(host, self.now, kind, is_doubtful=is_doubtful))
 
     @rule(at_most=st.sampled_from([1, len(HOSTS)]))
     def visit(self, at_most: int) -> None:
@@ -316,7 +318,8 @@ class Crawl(RuleBasedStateMachine):
     @rule(which=WHICH, answer=st.sampled_from(GOOD + BAD), crawl_delay_seconds=st.sampled_from([None, None, 45.0]))
     def end(self, which: int, answer: VisitResult, crawl_delay_seconds: float | None) -> None:
         visit = self.landed(which)
-        delay = self.delays.host_seconds(self.traits[visit.host], answer.download_seconds)
+        traits = self.traits[visit.host]
+        delay = self.delays.host_seconds(traits, answer.download_seconds)
         self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
         self.site_free_at[SITES[visit.host]] = self.latest + delay
         ended = self.bench.ended(visit, self.now, answer)
@@ -327,10 +330,13 @@ class Crawl(RuleBasedStateMachine):
         wait = max(delay, min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)
         self.host_free_at[visit.host] = self.latest + wait
         if not is_failing(answer):
-            self.suspensions[visit.host] = 0
+            if visit.url not in self.firsts[visit.host]:
+                self.suspensions[visit.host] = 0
             self.firsts[visit.host].discard(visit.url)
             assert ended.fate is Fate.FINAL
-        self.told(visit.host, ended, visit._replace(tries=visit.tries + counts_as_try(answer)))
+        if answer.is_doubtful:
+            assert not isinstance(ended.event, HostGivenUp), "7: a host is given up for a doubtful failure"
+        self.told(visit.host, ended, visit._replace(tries=visit.tries + counts_as_try(answer)), traits)
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, again=st.booleans())
@@ -341,7 +347,9 @@ class Crawl(RuleBasedStateMachine):
     def landed(self, which: int) -> Visit:
         return self.in_flight.pop(sorted(self.in_flight)[which % len(self.in_flight)])
 
-    def told(self, host: str, ended: FollowUp, visit: Visit | None = None) -> None:
+    def told(
+        self, host: str, ended: FollowUp, visit: Visit | None = None, traits_before: HostTraits | None = None
+    ) -> None:
         if visit is not None and ended.fate is not Fate.FINAL:
             is_behind = visit.tries > 0 and visit.url not in self.firsts[host]
             self.held[host].insert(len(self.held[host]) if is_behind else 0, visit.url)
@@ -352,10 +360,14 @@ class Crawl(RuleBasedStateMachine):
             self.firsts[host].clear()
         if isinstance(ended.event, HostSuspended):
             self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
-            self.suspensions[host] += ended.event.reason is not HostFailure.CROWDED
+            if ended.event.is_counted:
+                # Only a host that gave a page before is suspended ten times as often.
+                has_answered = (traits_before or self.traits[host]).pages_count > 0
+                most = (10 if has_answered else 1) * RETRY_POLICY.suspensions_limit
+                assert self.suspensions[host] < most, "7: a host is suspended without end"
+                self.suspensions[host] += 1
         elif isinstance(ended.event, HostGivenUp):
             self.suspensions[host] = 0
-        assert self.suspensions[host] <= 10 * RETRY_POLICY.suspensions_limit, "7: a host is suspended without end"
 
     @rule(host=HOST)
     def leave(self, host: str) -> None:

@@ -13,6 +13,7 @@ from tarrafa.agent.checkpoints import BUFFERED_SECONDS, BYTES_DUE, BYTES_LIMIT, 
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import VirtualClock
 from tarrafa.errors import WorkError
+from tarrafa.hashes import edges_of
 from tarrafa.keep import Archive, Place, open_archive
 from tarrafa.records import Page
 from tarrafa.schedule import UrlKind
@@ -199,6 +200,22 @@ def test_totals_contain_what_is_saved_and_what_is_not(bench: CheckpointBench) ->
     assert bench.checkpoints.pages == 3
     assert (bench.checkpoints.totals["pages"], bench.checkpoints.totals["hosts"]) == (3, 2)
     assert bench.store.checkpoint.totals == {"pages": 1, "hosts": 1}
+
+
+def test_urls_of_a_host_with_the_hash_of_another_are_counted_and_told(
+    bench: CheckpointBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The hash is made weak: that of the first letter of a host's name."""
+    monkeypatch.setattr("tarrafa.verify.keys.path_starts", lambda texts: edges_of(texts)[:-1] + len("http://x"))
+    bench.find(f"{A}/")
+    bench.run(bench.checkpoints.run_now())
+    bench.find(*urls_of(f"{A}.test", 3))
+    bench.run(bench.checkpoints.finish())
+    assert bench.store.checkpoint.totals["refusal host hash"] == 3
+    assert bench.checkpoints.totals["refusal host hash"] == 3
+    assert not bench.checkpoints.has_news
+    assert [record.getMessage() for record in caplog.records] == ["host collision"]
+    assert [each.host for block in bench.checkpoints.blocks() for each in bench.store.scheduled([block])] == [A]
 
 
 def test_what_is_found_while_a_checkpoint_runs_waits_for_the_next(bench: CheckpointBench) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from brains import A, B, BrainDriver, urls_of
+from brains import A, B, BrainDriver, BrainSettings, resolved_hosts, told, urls_of
 from tarrafa.agent import CrawlLimits, HostStatus, HostTable, Policies, make_brain
 from tarrafa.agent.host_table import MemoryHostStorage
-from tarrafa.agent.instructions import Fetch
+from tarrafa.agent.instructions import Fetch, TellOutageBegun, TellOutageEnded
 from tarrafa.clock import VirtualClock
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
 from tarrafa.lab.web import Journal, MemoryTransport, NetworkCut, Plan, SyntheticWeb, Truth
@@ -113,8 +113,10 @@ def test_visits_and_look_ups_wait_during_an_outage_and_nothing_counts() -> None:
     brain.answer(brain.next_fetch())
     brain.schedule(*urls_of(A, 20))
     brain.fail(brain.next_fetch(), OWN)
+    began_at = brain.now
     assert brain.visits.outage.is_open
     brain.schedule(f"{B}/")
+    assert told(brain.take()) == [TellOutageBegun(A, OWN)]
     assert brain.step() == []
     assert brain.visits.wake_at(brain.at) == brain.visits.outage.probe_at
     fetched: list[Fetch] = []
@@ -132,8 +134,87 @@ def test_visits_and_look_ups_wait_during_an_outage_and_nothing_counts() -> None:
         record = brain.record(host)
         assert (record.status, record.consecutive_failures, record.failures) == (HostStatus.WELCOME, 0, 0)
     brain.pass_time()
+    seconds = brain.now - began_at
     brain.answer(brain.run()[0])
     assert not brain.visits.outage.is_open
+    assert told(brain.take()) == [TellOutageEnded(seconds, is_answered=True)]
+
+
+def test_outage_that_is_not_believed_any_more_is_told_to_have_ended_without_an_answer() -> None:
+    brain = BrainDriver()
+    brain.allow_all(A)
+    brain.answer(brain.next_fetch())
+    brain.schedule(*urls_of(A, 20))
+    brain.fail(brain.next_fetch(), OWN)
+    began_at, instructions = brain.now, brain.take()
+    while brain.visits.outage.is_open:
+        brain.pass_time()
+        for fetch in brain.run():
+            brain.fail(fetch, OWN)
+        instructions += brain.take()
+    assert told(instructions) == [TellOutageBegun(A, OWN), TellOutageEnded(brain.now - began_at, is_answered=False)]
+    assert brain.now - began_at >= FEW_SECONDS
+
+
+# Hosts are not given up for what the network does.
+
+
+def failed_until_given_up(brain: BrainDriver, host: str, most: int) -> int:
+    """Fail every visit to hosts, a day apart; return how many days it takes until this one is given up."""
+    for day in range(most):
+        for _ in range(20):  # as often as a host fails before it is suspended
+            brain.now += 700.0
+            for fetch in brain.run():
+                brain.fail(fetch, OTHERS)
+        brain.now += DAY
+        if brain.record(host).status == HostStatus.GIVEN_UP:
+            return day
+    return most
+
+
+def test_no_host_is_given_up_while_the_hosts_that_answered_before_fail_too() -> None:
+    brain = BrainDriver()
+    brain.allow_all(A)
+    brain.answer(brain.next_fetch())
+    brain.schedule(*urls_of(A, 5))
+    brain.schedule(f"{B}/")
+    assert failed_until_given_up(brain, B, 50) == 50
+    assert brain.record(A).suspensions == 1  # the first time, A alone had failed
+    assert brain.record(B).suspensions == 0
+    assert {brain.record(host).status for host in (A, B)} == {HostStatus.SUSPENDED}
+
+
+def test_host_that_never_answers_is_given_up_while_others_answer() -> None:
+    brain = BrainDriver()
+    brain.schedule(*urls_of(B, 50))
+    brain.allow_all(A)
+    for _ in range(400):
+        brain.schedule(f"{A}/{brain.now}")
+        brain.now += 700.0
+        for fetch in brain.run():
+            if fetch.visit.host == A:
+                brain.answer(fetch, 200)
+            else:
+                brain.fail(fetch, OTHERS)
+    assert (brain.record(B).status, brain.record(B).reason) == (HostStatus.GIVEN_UP, "timeout")
+
+
+def test_crawl_in_which_nothing_ever_answered_gives_no_host_up() -> None:
+    """It may have begun, or have been resumed, in an outage."""
+    brain = BrainDriver()
+    brain.schedule(f"{B}/")
+    assert failed_until_given_up(brain, B, 20) == 20
+    assert brain.record(B).suspensions == 0
+
+
+def test_name_that_does_not_exist_is_an_answer_of_the_network() -> None:
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(failures_limit=1)))
+    brain.schedule(f"{B}/")
+    for _ in range(5):
+        for host in resolved_hosts(brain.step()):
+            brain.fail_name(host)
+        brain.now += DAY
+    assert (brain.record(B).status, brain.record(B).reason) == (HostStatus.GIVEN_UP, "name")
 
 
 # Whole crawls.
@@ -160,11 +241,15 @@ def wrong_pages(crawl: SimulatedCrawl, web: SyntheticWeb) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", [FailureKind.UNREACHABLE, FailureKind.TIMEOUT, FailureKind.REFUSED])
-@pytest.mark.parametrize(("hosts", "seconds"), [(1, 120.0), (1, 3 * DAY), (2, 120.0), (30, 120.0), (30, 3 * DAY)])
+@pytest.mark.parametrize("hosts", [1, 2, 30])
+@pytest.mark.parametrize("seconds", [120.0, 3 * DAY, 40 * DAY])
 def test_crawl_through_an_outage_ends_with_exactly_the_pages_of_the_truth(
     hosts: int, kind: FailureKind, seconds: float
 ) -> None:
-    """Three days are longer than every back-off and every suspension."""
+    """Three days are longer than every back-off and every suspension, forty than an outage of many hosts is believed.
+
+    Some hosts have answered before the outage, and some were never visited.
+    """
     web = SyntheticWeb(Plan(hosts=hosts, pages=20 * hosts, rng_seed=5))
     cut = NetworkCut(60.0, 60.0 + seconds, kind, 30.0 if kind is FailureKind.TIMEOUT else 0.0)
     crawl, journal = crawled(web, cut)

@@ -21,7 +21,7 @@ from brains import (
     urls_of,
 )
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.instructions import EndUrl, Fetch, Instruction, OfferSitemaps, Purpose
+from tarrafa.agent.instructions import EndUrl, Fetch, Instruction, OfferSitemaps, Purpose, TellSuspended
 from tarrafa.agent.visits import NAME_SECONDS, SKIPS_LIMIT
 from tarrafa.obey import ROBOTS_MAX_BYTES
 from tarrafa.records import FailureKind
@@ -521,6 +521,9 @@ def test_silent_site_costs_few_lookups_and_its_hosts_are_tried_again_later() -> 
 
 def test_name_server_that_fails_ends_no_url() -> None:
     brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(failures_limit=2, suspensions_limit=1)))
+    brain.schedule(f"{B}/")
+    brain.answer(brain.next_fetch(), 404)  # the network is up
+    brain.answer(brain.next_fetch())
     brain.schedule(f"{A}/")
     for _ in range(3):
         for host in resolved_hosts(brain.step()):
@@ -528,6 +531,37 @@ def test_name_server_that_fails_ends_no_url() -> None:
         assert ended_urls(brain.take()) == []
         brain.now += DAY_SECONDS
     assert (brain.record(A).status, brain.record(A).reason) == (HostStatus.GIVEN_UP, HostFailure.NAME_SERVER)
+
+
+@pytest.mark.parametrize(("page_status", "suspensions_count"), [(None, 3), (200, 30)])
+def test_host_whose_pages_fail_and_whose_robots_txt_answers_is_given_up_in_the_end(
+    page_status: int | None, suspensions_count: int
+) -> None:
+    """A host that gave a page before is suspended ten times as often. Its robots.txt expires on each way."""
+    brain = BrainDriver()
+    brain.schedule(*urls_of(A, 30))
+    brain.answer(brain.next_fetch(), 404)
+    if page_status is not None:
+        brain.answer(brain.next_fetch(), page_status)
+    suspended: list[TellSuspended] = []
+    robots_count = 0
+    while brain.record(A).status != HostStatus.GIVEN_UP:
+        assert len(suspended) <= suspensions_count
+        brain.schedule(*[f"{A}/{brain.now}/{number}" for number in range(10)])
+        brain.pass_time()
+        for fetch in brain.run():
+            if fetch.purpose is Purpose.ROBOTS:
+                robots_count += 1
+                brain.answer(fetch, 404)
+            else:
+                brain.fail(fetch, FailureKind.RESET)
+        instructions = brain.take()
+        if told_suspended := [each for each in instructions if isinstance(each, TellSuspended)]:
+            suspended += told_suspended
+            brain.now += DAY_SECONDS
+    assert len(suspended) == suspensions_count
+    assert brain.record(A).reason == HostFailure.RESET
+    assert robots_count >= suspensions_count
 
 
 def test_step_begins_no_more_visits_than_there_is_room_for_and_tells_whether_they_run_short() -> None:

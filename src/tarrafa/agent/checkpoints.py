@@ -155,6 +155,8 @@ class Checkpoints:
             self._task = None
         self._measured_at = float("-inf")
         await self.run_now()
+        if self._has_unsaved:  # what that cycle has counted
+            await self._save()
         await self._save_steps()
 
     async def _run(self, is_verifying: bool) -> list[Scheduled]:
@@ -196,6 +198,9 @@ class Checkpoints:
         scheduled = await self._in_thread(self._store.verify, CrawlStep.VERIFY)
         counts, seconds = self._store.counts, self._clock.monotonic() - began
         events.cycle_done(counts.known, counts.waiting, len(scheduled), seconds)
+        for host, other, urls_count in self._store.take_collisions():
+            events.host_collision(host, other, urls_count)
+            self.unsaved.counts["refusal host hash"] += urls_count
         self._finished += unverified
         return scheduled
 

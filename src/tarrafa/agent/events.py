@@ -48,6 +48,18 @@ def robots_unreachable(host: str, reason: str, until: float) -> None:
     event(_log, "robots.txt unreachable", host=host, reason=reason, until=_moment(until))
 
 
+def outage_begun(host: str, reason: str) -> None:
+    event(_log, "outage begun", host=host, reason=reason)
+
+
+def outage_ended(seconds: float, *, is_answered: bool) -> None:
+    event(_log, "outage ended", seconds=round(seconds, 3), answered=is_answered)
+
+
+def host_collision(host: str, other: str, urls_count: int) -> None:
+    event(_log, "host collision", logging.WARNING, host=host, other=other, urls=urls_count)
+
+
 def page_cut(url: str, parts: Sequence[str]) -> None:
     event(_log, "page cut", url=url, parts=list(parts))
 

@@ -254,9 +254,9 @@ class Frontier:
     def follow_up(self, name: str, follow_up: FollowUp, at: Instant) -> None:
         """Take note of what the workbench decided about a host."""
         match follow_up.event:
-            case HostSuspended(_, reason, until):
+            case HostSuspended(_, reason, until, is_counted):
                 wall_until = at.wall + until - at.monotonic
-                self.suspend(name, reason, wall_until, is_failing=reason is not HostFailure.CROWDED)
+                self.suspend(name, reason, wall_until, is_failing=is_counted)
             case HostGivenUp(_, reason):
                 self.give_up(name, reason)
         back_off, host = follow_up.back_off, self._hosts.find(name)

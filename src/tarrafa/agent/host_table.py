@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 from tarrafa.lru import LruCache
 from tarrafa.obey import RobotsAnswer
-from tarrafa.records import Failure, Page, Timings
+from tarrafa.records import Failure, FailureKind, Page, Timings
 
 HOSTS_LIMIT = 200_000  # records in memory
 _UNKNOWN_LIMIT = 200_000
@@ -81,7 +81,7 @@ class HostChanges(NamedTuple):
 
     records: Sequence[HostRecord] = ()
     robots: Sequence[RobotsAnswer] = ()
-    # `visits`, `hosts` met, hosts `given up`, growth of the `largest host`
+    # `visits`, `hosts` met, hosts `given up`, `failure …`, growth of the `largest host`
     counts: Mapping[str, int] = MappingProxyType({})
 
     def __bool__(self) -> bool:
@@ -243,6 +243,8 @@ class HostTable:
     def count_visit(self, name: str, got: Page | Failure, ended_at: float) -> None:
         """Count a visit that has ended. A host only asked for the robots.txt of another has no record."""
         self._counts["visits"] += 1
+        if isinstance(got, Failure):
+            self._counts[f"failure {got.kind}"] += 1
         record = self.find(name)
         if record is not None:
             record.visits += 1
@@ -260,6 +262,10 @@ class HostTable:
         if record.status == HostStatus.SUSPENDED:
             record.status, record.reason, record.suspensions = HostStatus.WELCOME, "", 0
         self.changed(record)
+
+    def count_failed_lookup(self, kind: FailureKind) -> None:
+        """Count a host whose name was looked up in vain."""
+        self._counts[f"failure {kind}"] += 1
 
     def count_failure(self, name: str) -> None:
         record = self.meet(name)

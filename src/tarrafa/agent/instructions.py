@@ -74,5 +74,19 @@ class TellRobotsUnreachable(NamedTuple):
     until: float
 
 
-Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable
+class TellOutageBegun(NamedTuple):
+    """Tell that this machine's network seems to be down, since this host failed."""
+
+    host: str
+    reason: str
+
+
+class TellOutageEnded(NamedTuple):
+    """Tell that an outage has ended: a host answered, or it lasts so long that failures count against hosts again."""
+
+    seconds: float
+    is_answered: bool
+
+
+Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable | TellOutageBegun | TellOutageEnded
 Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell

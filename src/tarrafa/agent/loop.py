@@ -22,6 +22,8 @@ from tarrafa.agent.instructions import (
     Resolve,
     Tell,
     TellGivenUp,
+    TellOutageBegun,
+    TellOutageEnded,
     TellRobotsUnreachable,
     TellSuspended,
 )
@@ -229,7 +231,7 @@ class Agent:
                     unsaved.counts[f"refusal {reason}"] += count
                 case OfferSitemaps(host, urls):
                     self._offer_sitemaps(host, urls)
-                case TellSuspended() | TellGivenUp() | TellRobotsUnreachable():
+                case _:
                     _tell(instruction)
 
     def _offer_sitemaps(self, host: str, urls: Sequence[str]) -> None:
@@ -240,7 +242,7 @@ class Agent:
         status, unsaved = status_of(failure), self._checkpoints.unsaved
         unsaved.end(url, self._clock.now(), status, _NO_PLACE)
         unsaved.counts[f"outcome {outcome_of(status)}"] += 1
-        unsaved.counts["refusal robots" if failure is None else f"failure {failure.kind}"] += 1
+        unsaved.counts["refusal robots"] += failure is None
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -322,3 +324,7 @@ def _tell(instruction: Tell) -> None:
             events.host_given_up(host, reason)
         case TellRobotsUnreachable(host, reason, until):
             events.robots_unreachable(host, reason, until)
+        case TellOutageBegun(host, reason):
+            events.outage_begun(host, reason)
+        case TellOutageEnded(seconds, is_answered):
+            events.outage_ended(seconds, is_answered=is_answered)

@@ -26,7 +26,7 @@ from tarrafa.keep import (
     read_whole_pages,
 )
 from tarrafa.memory import return_freed_memory
-from tarrafa.verify import Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
+from tarrafa.verify import HostCollision, Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
 
 _DEFAULT_BOUNDS = RepositoryBounds()
 _JOIN_EVERY = 8  # checkpoints
@@ -57,6 +57,8 @@ class Store:
             self._repository.close()
             raise
         self.counts = self._repository.counts()
+        # Hosts that cannot be known. Filled by verify, emptied by take_collisions.
+        self._collisions: list[HostCollision] = []
         # URLs in batch files. Filled by save, emptied by verify.
         self.pending_count = count_urls(self._batches.read(self._repository.last_batch, self.checkpoint.number))
 
@@ -110,12 +112,18 @@ class Store:
         if self._repository.last_batch == self.checkpoint.number:
             self.save(Unsaved(), HostChanges(), self.checkpoint.end)
         number = self.checkpoint.number
-        self._repository.cycle(self._batches.read(self._repository.last_batch, number))
+        cycle = self._repository.cycle(self._batches.read(self._repository.last_batch, number))
+        self._collisions += cycle.collisions
         self._batches.remove(number)
         return_freed_memory()
         self.pending_count = 0
         self.counts = self._repository.counts()
         return self.scheduled(self._repository.blocks_verified())
+
+    def take_collisions(self) -> list[HostCollision]:
+        """Return the hosts that the cycles since the last call could not admit."""
+        found, self._collisions = self._collisions, []
+        return found
 
     def scheduled(self, blocks: list[int]) -> list[Scheduled]:
         """Return what to visit next, of blocks for which no batch waits."""

@@ -5,12 +5,21 @@ disallows is ended without a request. A failed visit is retried or ended as the 
 the instructions that gather in `Frontier.instructions` and reports what came of each.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tarrafa.addresses import parse_address
 from tarrafa.agent.frontier import CrawlLimits, Frontier
 from tarrafa.agent.host_table import HostTable
-from tarrafa.agent.instructions import EndUrl, Fetch, OfferSitemaps, Purpose, Resolve, TellRobotsUnreachable
+from tarrafa.agent.instructions import (
+    EndUrl,
+    Fetch,
+    OfferSitemaps,
+    Purpose,
+    Resolve,
+    TellOutageBegun,
+    TellOutageEnded,
+    TellRobotsUnreachable,
+)
 from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.clock import Instant
 from tarrafa.obey import (
@@ -135,19 +144,25 @@ class Visits:
         is_silent = isinstance(found, Failure) and found.kind is FailureKind.NAME_SERVER
         failing = self._lookups.end(host, is_silent=is_silent)
         if isinstance(found, Failure):
-            hosts = (host, *failing)
-            if self._is_outage(host_name(host), host, found, at):
-                for each in hosts:
-                    self._workbench.postpone_resolving(each, now)
-            else:
-                for each in hosts:
-                    self._follow_up(each, self._workbench.resolve_failed(each, now, found.kind), at)
+            self._unresolved((host, *failing), found, at)
             return
         self.outage.resolved()
         self._workbench.update_traits(host, self._frontier.traits(host, found), now)
         # If only a proxy knows the address, each host counts as an address of its own.
         addresses = found or (host_name(host),)
         self._follow_up(host, self._workbench.resolved(host, addresses, now, now + NAME_SECONDS), at)
+
+    def _unresolved(self, hosts: Sequence[str], found: Failure, at: Instant) -> None:
+        """Take the failure of the first of these hosts, which is that of all."""
+        self._hosts.count_failed_lookup(found.kind)
+        if self._is_outage(host_name(hosts[0]), hosts[0], found, at):
+            for each in hosts:
+                self._workbench.postpone_resolving(each, at.monotonic)
+            return
+        is_doubtful = self.outage.is_doubtful(hosts[0], found.kind, at.monotonic)
+        for each in hosts:
+            failed = self._workbench.resolve_failed(each, at.monotonic, found.kind, is_doubtful=is_doubtful)
+            self._follow_up(each, failed, at)
 
     def page_fetched(self, visit: Visit, page: Page, at: Instant) -> bool:
         """End a visit that brought a page; return True if the page is to be kept, False if it will be retried."""
@@ -186,20 +201,33 @@ class Visits:
         self.in_flight -= 1
         self._hosts.count_visit(visit.host, got, at.wall)
         if isinstance(got, Page):
+            began_at = self.outage.began_at
             self.outage.answered(visit.address, visit.host, at.monotonic)
+            self._tell_ended(began_at, at)
         elif self._is_outage(visit.address, visit.host, got, at):
             return self._workbench.postpone(visit, at.monotonic)
-        return self._workbench.ended(visit, at.monotonic, _result(got, at))
+        result = _result(got, at)
+        if isinstance(got, Failure):
+            result = result._replace(is_doubtful=self.outage.is_doubtful(visit.host, got.kind, at.monotonic))
+        return self._workbench.ended(visit, at.monotonic, result)
 
     def _is_outage(self, key: str, host: str, failure: Failure, at: Instant) -> bool:
         """Return True if this machine's network is down, so that the failure counts against no host."""
-        was_open, record = self.outage.is_open, self._hosts.find(host)
+        began_at, record = self.outage.began_at, self._hosts.find(host)
         is_evidence = record is not None and record.pages > 0
         is_open = self.outage.failed(key, host, failure.kind, at.monotonic, is_evidence=is_evidence)
-        if is_open and not was_open:
+        if is_open and began_at is None:
+            self._frontier.instructions.append(TellOutageBegun(host, failure.kind))
             for name in self.outage.failing_hosts():
                 self._workbench.forgive(name)
+        self._tell_ended(began_at, at)
         return is_open
+
+    def _tell_ended(self, began_at: float | None, at: Instant) -> None:
+        """Tell of the end of the outage that began then, if it has ended."""
+        if began_at is not None and not self.outage.is_open:
+            told = TellOutageEnded(at.monotonic - began_at, is_answered=not self.outage.is_disbelieved)
+            self._frontier.instructions.append(told)
 
     def _begin(self, visit: Visit, at: Instant) -> Fetch | None:
         """Return the fetch for a visit, or None if none is needed or allowed now."""

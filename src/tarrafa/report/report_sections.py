@@ -268,7 +268,7 @@ def _cut_pages(report: Report) -> ReportSection:
 def _not_visited(report: Report) -> Iterable[ReportSection]:
     refusals, failures = report.totals.named("refusal"), report.totals.named("failure")
     yield _counted("Links not followed", "by reason", "reason", refusals, sum(refusals.values()))
-    yield _counted("Failures", "of URLs, by reason", "reason", failures, sum(failures.values()))
+    yield _counted("Failures", "of visits and names, by reason", "reason", failures, sum(failures.values()))
     hosts = {
         f"{status}: {reason}": n for status, reasons in report.host_statuses.items() for reason, n in reasons.items()
     }

@@ -36,7 +36,7 @@ class HostState(IntEnum):
 
 class WorkbenchHost:
     __slots__ = (
-        *("address", "download_seconds", "expires_at", "failures", "firsts", "has_fresh_address"),
+        *("address", "doubtful_count", "download_seconds", "expires_at", "failures", "firsts", "has_fresh_address"),
         *(
             "is_leaving",
             "is_timed",
@@ -74,7 +74,8 @@ class WorkbenchHost:
         self.turn_at: float | None = None  # since when it could be visited; kept until it is
         self.turn_order = 0  # its place among the hosts with the same turn_at
         self.failures = 0  # consecutive
-        self.suspensions = 0  # consecutive
+        self.suspensions = 0  # consecutive, that count
+        self.doubtful_count = 0  # consecutive suspensions that do not count
         self.visit: Visit | None = None  # the one in flight
         self.is_timed = False  # has an entry in the timer queue
         self.is_leaving = False  # leaves when the visit in flight has ended

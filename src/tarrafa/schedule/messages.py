@@ -24,6 +24,7 @@ class VisitResult(NamedTuple):
     download_seconds: float = 0.0
     retry_after_seconds: float = 0.0  # 0 without a Retry-After header
     is_unreached: bool = False  # there was no connection
+    is_doubtful: bool = False  # the network of this machine may have failed, not the host
 
 
 class Fate(StrEnum):
@@ -40,6 +41,7 @@ class HostSuspended(NamedTuple):
     host: str
     reason: HostFailure
     until: float
+    is_counted: bool = True  # among those after which a host is given up
 
 
 class HostGivenUp(NamedTuple):

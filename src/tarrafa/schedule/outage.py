@@ -5,8 +5,9 @@ are evidence, because a list of dead links fails too. While an outage lasts, no 
 growing intervals, and no failure counts against a host or a URL. Any answer ends it.
 
 With few hosts an outage looks like hosts that died. Then only a failure of one's own side is believed (no route, no
-name server), and not for ever. When the breaker stops believing, failures count again and suspend the hosts, which
-loses nothing either.
+name server), and not for ever. When the breaker stops believing, failures count again and suspend the hosts. That loses
+nothing either, because such failures are doubtful: hosts that answered before have failed, and none has answered since.
+No host is given up for a doubtful failure, however long an outage lasts.
 """
 
 from collections import OrderedDict
@@ -22,6 +23,7 @@ WINDOW_COUNT = 20  # different addresses and names
 WINDOW_SECONDS = 120.0  # older results say nothing about now
 FAILED_MIN_COUNT = 5  # so many different addresses must fail, unless all failures are of one's own side
 _ANSWERED_SHARE = 10  # at most one of so many may have answered
+_UNKNOWN_HOST, _FAILING_COUNT = "", 2
 PROBES_COUNT = 3  # visits and look-ups at a time
 PROBE_MIN_SECONDS, PROBE_MAX_SECONDS = 5.0, 300.0  # until the next probes; doubles each time
 # How long an outage is believed: of few addresses, of many.
@@ -38,12 +40,16 @@ class OutageBreaker:
     """`now` is monotonic seconds."""
 
     def __init__(self) -> None:
+        # Hosts that answered before and have failed since the last answer; two are as good as more. Until the first
+        # answer nothing is known, as if a host had failed. Filled by failed, emptied by answered.
+        self._failing = {_UNKNOWN_HOST}
+        self._answered_at = float("-inf")
         # By address or name, the latest at the end. Filled by answered and failed, which also drop old ones.
         self._results: OrderedDict[str, LastResult] = OrderedDict()
         self.began_at: float | None = None  # of the outage; None if the network seems to be up
         # Different addresses and names that failed in this outage, up to FAILED_MIN_COUNT. Filled by failed.
         self._failed: set[str] = set()
-        self._is_disbelieved = False  # this outage lasts too long to be one; until the next answer
+        self.is_disbelieved = False  # this outage lasts too long to be one; until the next answer
         self._probe_seconds = PROBE_MIN_SECONDS
         self.probe_at = 0.0
         self.room = 0  # probes that may begin
@@ -68,7 +74,9 @@ class OutageBreaker:
         """Note that an address has answered, which ends an outage."""
         if self.is_open:
             self._results.clear()
-        self.began_at, self._is_disbelieved, self._probe_seconds = None, False, PROBE_MIN_SECONDS
+        self._failing.clear()
+        self._answered_at = now
+        self.began_at, self.is_disbelieved, self._probe_seconds = None, False, PROBE_MIN_SECONDS
         self._note(key, LastResult(now, host, None))
 
     def resolved(self) -> None:
@@ -82,16 +90,28 @@ class OutageBreaker:
         if kind not in NETWORK_KINDS:
             return False
         if is_evidence:
+            if len(self._failing) < _FAILING_COUNT:
+                self._failing.add(host)
             self._note(key, LastResult(now, host, kind))
         if self.is_open and len(self._failed) < FAILED_MIN_COUNT:
             self._failed.add(key)
         if self.began_at is not None and now >= self.began_at + self._believed_seconds():
-            self.began_at, self._is_disbelieved = None, True
-        elif self.began_at is None and not self._is_disbelieved and self._is_down():
+            self.began_at, self.is_disbelieved = None, True
+        elif self.began_at is None and not self.is_disbelieved and self._is_down():
             self.began_at, self.room, self._probe_seconds = now, 0, PROBE_MIN_SECONDS
             self.probe_at = now + self._probe_seconds
             self._failed = {name for name, each in self._results.items() if each.failure is not None}
         return self.is_open
+
+    def is_doubtful(self, host: str, kind: FailureKind, now: float) -> bool:
+        """Return True if such a failure says nothing about its host: the network may be down, noticed or not.
+
+        When no other host fails, the host may just have broken down, so nothing must have answered for longer.
+        """
+        if not self._failing or kind not in NETWORK_KINDS:
+            return False
+        silent_seconds = FEW_SECONDS if self._failing == {host} else WINDOW_SECONDS
+        return now > self._answered_at + silent_seconds
 
     def failing_hosts(self) -> list[str]:
         """Return the hosts whose failures were counted before the outage was noticed."""

@@ -1,7 +1,10 @@
 """What to do with a host that fails: back off, suspend it, give it up.
 
 Consecutive failures are counted per host. One good answer resets the count. A host that returns from a suspension has
-one attempt: if that fails too, it is suspended again, for longer.
+one attempt: if that fails too, it is suspended again, for longer. An answer for its robots.txt lets it be tried again,
+but only an answer for a page is a reason to forget its suspensions.
+
+While this machine's own network may be down, no host is given up, and no suspension counts.
 
 A URL that failed goes behind the other URLs of its host. If these are answered, the failures are its own, and end it.
 If all fail, the host is suspended before any of them has failed too often, and all are tried again when it is back.
@@ -73,7 +76,14 @@ class RetryPolicy(NamedTuple):
         return min(self.first_suspension_seconds * 4.0 ** min(suspensions, _EXPONENT_MAX), WAIT_MAX_SECONDS)
 
     def step(
-        self, reason: HostFailure, failures: int, suspensions: int, wait_seconds: float, *, has_answered: bool = False
+        self,
+        reason: HostFailure,
+        failures: int,
+        suspensions: int,
+        wait_seconds: float,
+        *,
+        has_answered: bool = False,
+        is_doubtful: bool = False,
     ) -> RetryStep:
         """Choose what to do after the last of `failures` consecutive failures, when the host must wait so long."""
         if reason is HostFailure.PRIVATE:
@@ -81,4 +91,4 @@ class RetryPolicy(NamedTuple):
         if failures < self.failures_limit and wait_seconds <= self.ceiling_seconds:
             return RetryStep.WAIT
         limit = self.suspensions_limit * (_ANSWERED_FACTOR if has_answered else 1)
-        return RetryStep.SUSPEND if suspensions < limit else RetryStep.GIVE_UP
+        return RetryStep.SUSPEND if suspensions < limit or is_doubtful else RetryStep.GIVE_UP

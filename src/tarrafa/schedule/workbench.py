@@ -15,7 +15,8 @@
    hosts keep new ones out, `evict_suspended` forgets some of them: the caller then holds these back until their time,
    and passes their history when it adds them again.
 7. A URL is tried a bounded number of times. A failing host is suspended a bounded number of times, then given up,
-   each with a reason.
+   each with a reason. An answer for a URL that was added by `add_first` ends no such series. Failures that the caller
+   calls doubtful count for nothing here: the host is suspended, and never given up.
 8. After a restart a host waits its full delay before its first visit, and so does an address. A host that is added
    with a history waits until the time given there besides, and its failures go on counting.
 9. A clock that stands still, jumps forward or goes back breaks none of these.
@@ -156,20 +157,23 @@ class Workbench:
             return _FINAL
         if not self._hosts.bind(host, addresses[host.failures % len(addresses)]):
             host.ready_at = max(host.ready_at, now + self._retry_policy.ceiling_seconds)
-            event = HostSuspended(name, HostFailure.CROWDED, host.ready_at)
+            event = HostSuspended(name, HostFailure.CROWDED, host.ready_at, is_counted=False)
             return self._put_away(host, HostState.SUSPENDED, event, now)
         host.expires_at, host.has_fresh_address = expires_at, True
         self._hosts.move(host, HostState.IDLE)
         self._update_queues(host, now)
         return _FINAL
 
-    def resolve_failed(self, name: str, now: float, kind: FailureKind) -> FollowUp:
-        """Note why a host has no address: `NAME`, `NAME_SERVER` (unknown for now), or `PRIVATE` (none is allowed)."""
+    def resolve_failed(self, name: str, now: float, kind: FailureKind, *, is_doubtful: bool = False) -> FollowUp:
+        """Note why a host has no address: `NAME`, `NAME_SERVER` (unknown for now), or `PRIVATE` (none is allowed).
+
+        It is doubtful if the network of this machine may have failed, not the name server.
+        """
         now = self._tick(now)
         host = self._take_unresolved(name)
         if host is None:
             return _FINAL
-        follow_up = self._failed(host, HOST_FAILURES[kind], 0.0, now)
+        follow_up = self._failed(host, HOST_FAILURES[kind], 0.0, now, is_doubtful=is_doubtful)
         if follow_up is _FINAL:
             self._hosts.move(host, HostState.RETRY_NAME)
             self._hosts.set_timer(host)
@@ -226,7 +230,7 @@ class Workbench:
         """End a visit at `now`. Every delay counts from here."""
         now = self._tick(now)
         host, address = self._land(visit)
-        status, failure, download_seconds, retry_after_seconds, is_unreached = result
+        status, failure, download_seconds, retry_after_seconds, is_unreached, is_doubtful = result
         delay = self._delays.host_seconds(host.traits, download_seconds)
         address.ready_at = now + min(self._delays.address_seconds, delay)
         if host.site is not None:
@@ -241,11 +245,15 @@ class Workbench:
         if reason is not None:
             # A failure to connect is never the URL's, so it does not count as a try.
             tries = visit.tries + (not is_unreached and reason not in WHOLE_HOST_FAILURES)
-            follow_up = self._failed(host, reason, delay, now, visit._replace(tries=tries))
+            again = visit._replace(tries=tries)
+            follow_up = self._failed(host, reason, delay, now, again, is_doubtful=is_doubtful)
             follow_up = self._continue(host, address, now, follow_up)
             return follow_up if follow_up.event else follow_up._replace(back_off=BackOff(host.ready_at, host.failures))
-        host.failures = host.suspensions = 0
-        host.firsts.discard(visit.url)
+        host.failures = host.doubtful_count = 0
+        if visit.url in host.firsts:
+            host.firsts.remove(visit.url)
+        else:
+            host.suspensions = 0
         follow_up = self._continue(host, address, now, _FINAL)
         return follow_up._replace(back_off=BackOff(host.ready_at, 0)) if retry_after_seconds else follow_up
 
@@ -306,7 +314,14 @@ class Workbench:
         return follow_up
 
     def _failed(
-        self, host: WorkbenchHost, reason: HostFailure, wait: float, now: float, visit: Visit | None = None
+        self,
+        host: WorkbenchHost,
+        reason: HostFailure,
+        wait: float,
+        now: float,
+        visit: Visit | None = None,
+        *,
+        is_doubtful: bool = False,
     ) -> FollowUp:
         policy = self._retry_policy
         host.failures += 1
@@ -318,7 +333,9 @@ class Workbench:
         has_answered = host.traits.has_answered
         step = RetryStep.WAIT
         if not host.is_leaving:
-            step = policy.step(reason, host.failures, host.suspensions, wait, has_answered=has_answered)
+            step = policy.step(
+                *(reason, host.failures, host.suspensions, wait), has_answered=has_answered, is_doubtful=is_doubtful
+            )
         if visit is not None and (is_retried or step is RetryStep.SUSPEND):
             host.put_back(visit.url, visit.tries)
             fate = Fate.AGAIN if step is RetryStep.WAIT else Fate.RETURNED
@@ -328,9 +345,12 @@ class Workbench:
             return FollowUp(fate) if fate is Fate.AGAIN else _FINAL
         if step is RetryStep.GIVE_UP:
             return self._put_away(host, HostState.LEFT, HostGivenUp(host.name, reason), now, fate)
-        host.ready_at = max(host.ready_at, now + policy.suspension_seconds(host.suspensions))
-        host.suspensions += 1
-        return self._put_away(host, HostState.SUSPENDED, HostSuspended(host.name, reason, host.ready_at), now, fate)
+        seconds = policy.suspension_seconds(host.suspensions + host.doubtful_count)
+        host.ready_at = max(host.ready_at, now + seconds)
+        host.suspensions += not is_doubtful
+        host.doubtful_count += is_doubtful
+        event = HostSuspended(host.name, reason, host.ready_at, is_counted=not is_doubtful)
+        return self._put_away(host, HostState.SUSPENDED, event, now, fate)
 
     def _put_away(
         self,

@@ -8,6 +8,10 @@
 6. A batch that is offered again changes nothing.
 7. Each URL of a cycle is exactly one of: collected before, known but not collected, collected now, fresh.
 
+A repository tells hosts apart by a hash of 64 bits. If two hosts have the same one, the first that is admitted keeps
+it: the URLs of the other are left out of the four sets, are never admitted, and are told in `Cycle.collisions`. By
+chance this happens once in many crawls of millions of hosts, so engines that only compare take no care of it.
+
 Batches are numbered by the caller, in ascending order; guarantee 6 rests on these numbers. All columns of a batch have
 the same length, and the order of its rows has no meaning. URLs are canonical.
 """
@@ -57,6 +61,14 @@ class Batch(NamedTuple):
     extracted: Extracted = Extracted()
 
 
+class HostCollision(NamedTuple):
+    """A host that cannot be known, because another has the same hash."""
+
+    host: str  # that cannot be known
+    other: str
+    urls_count: int  # of the host, in this cycle
+
+
 class Cycle(NamedTuple):
     """The result of a cycle: the size of each of the four sets, and the fresh URLs themselves."""
 
@@ -66,6 +78,7 @@ class Cycle(NamedTuple):
     collected_now: int = 0
     fresh: Sequence[str] = ()
     set_aside: int = 0  # URLs of other blocks, which wait for a cycle of their block
+    collisions: Sequence[HostCollision] = ()
 
 
 class Known(NamedTuple):

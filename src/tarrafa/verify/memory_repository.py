@@ -5,6 +5,7 @@ does; with several, hosts are spread over a fixed number of blocks by their hash
 its batch. Nothing survives the process, so guarantee 5 holds only while it lives.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -18,6 +19,7 @@ from tarrafa.verify.contract import (
     PRIORITY_MAX,
     Batch,
     Cycle,
+    HostCollision,
     Known,
     Quota,
     RepositoryCounts,
@@ -128,6 +130,7 @@ class _MemoryBlock:
     # Distinct URLs that were offered, and how many rows told of them. Filled by every batch, emptied by a cycle.
     offered: list[_MemoryUrl] = field(default_factory=list)
     waiting: int = 0
+    owners: dict[int, str] = field(default_factory=dict)  # the host that has a hash
 
 
 class MemoryRepository:
@@ -201,11 +204,14 @@ class MemoryRepository:
 
     def _verify(self, block: _MemoryBlock) -> Cycle:
         offered, block.offered, block.waiting = block.offered, [], 0
+        fresh = [each for each in offered if each.order < 0]
+        fresh.sort(key=lambda each: (host_hash(each.host.name, self._seed), fingerprint(each.url, self._seed)))
+        fresh, collisions = self._without_collisions(block, fresh)
+        if collisions:
+            offered = [each for each in offered if each.url in self._urls]
         now = [each for each in offered if each.new_visit is not None]
         others = [each for each in offered if each.new_visit is None and each.order >= 0]
         collected_before = sum(each.visit is not None for each in others)
-        fresh = [each for each in offered if each.order < 0]
-        fresh.sort(key=lambda each: (host_hash(each.host.name, self._seed), fingerprint(each.url, self._seed)))
         for each in offered:
             _merge(each)
         changed = _admit(block, fresh)
@@ -221,7 +227,23 @@ class MemoryRepository:
             known=len(others) - collected_before,
             collected_now=len(now),
             fresh=[each.url for each in fresh if each.visit is None],
+            collisions=collisions,
         )
+
+    def _without_collisions(
+        self, block: _MemoryBlock, fresh: list[_MemoryUrl]
+    ) -> tuple[list[_MemoryUrl], list[HostCollision]]:
+        """Leave out the URLs of hosts whose hash another host has."""
+        counts: Counter[tuple[str, str]] = Counter()
+        kept = []
+        for each in fresh:
+            owner = block.owners.setdefault(host_hash(each.host.name, self._seed), each.host.name)
+            if owner == each.host.name:
+                kept.append(each)
+            else:
+                counts[each.host.name, owner] += 1
+                del self._urls[each.url]
+        return kept, [HostCollision(host, other, count) for (host, other), count in counts.items()]
 
     def lookup(self, url: str) -> Known | None:
         found = self._urls.get(url)

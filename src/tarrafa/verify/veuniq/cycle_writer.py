@@ -3,17 +3,18 @@
 What is written counts only when the engine has named it in the manifest.
 """
 
+from collections import Counter
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tarrafa.errors import WorkError
 from tarrafa.hashes import bytes_of, edges_of
-from tarrafa.verify.contract import Cycle, Quota
+from tarrafa.verify.contract import Cycle, HostCollision, Quota
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,
@@ -77,8 +78,7 @@ class CycleWriter:
         content = self._files.load(block)
         if len(block.texts) >= TEXTS_MAX - block.number % (TEXTS_MAX // 2):
             block, content = self._texts_joined(block, content)
-        judgement = judge(content, waiting)
-        fresh = _admitted(waiting, judgement)
+        waiting, judgement, fresh, collisions = _judged(content, waiting)
         after = replace(block, since=self._cycle, waiting=0)
         hosts = _with_hosts(content.hosts, fresh)
         columns = updated(content.columns, judgement, fresh.order, hosts.positions(fresh.rows.hosts), block.origins)
@@ -87,7 +87,7 @@ class CycleWriter:
         self._write_visits(after, columns, waiting, judgement, fresh.order)
         runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
         blocks = self._written(after, content, BlockContent(runs, columns, hosts))
-        return blocks, _found(block, judgement, fresh)
+        return blocks, _found(block, judgement, fresh)._replace(collisions=collisions)
 
     def _texts_joined(self, block: Block, content: BlockContent) -> tuple[Block, BlockContent]:
         """Join the texts into one file and the visits into another, and give the rows new origins."""
@@ -179,6 +179,54 @@ class CycleWriter:
         return block
 
 
+def _judged(
+    content: BlockContent, waiting: WaitingUrls
+) -> tuple[WaitingUrls, Judgement, Admitted, list[HostCollision]]:
+    """Classify the URLs, except for those of hosts whose hash is that of another host."""
+    judgement = judge(content, waiting)
+    fresh = _admitted(waiting, judgement)
+    strange = _strange_urls(content.hosts, fresh)
+    if not len(strange):
+        return waiting, judgement, fresh, []
+    collisions = _collisions(content.hosts, fresh, strange)
+    is_strange = np.isin(waiting.fingerprints, fresh.rows.fingerprints[strange])
+    waiting = waiting.take(np.flatnonzero(~is_strange))
+    if not len(waiting):
+        judgement = Judgement(*(column[:0] for column in judgement))  # type: ignore[arg-type]
+        return waiting, judgement, _admitted(waiting, judgement), collisions
+    judgement = judge(content, waiting)
+    return waiting, judgement, _admitted(waiting, judgement), collisions
+
+
+def _owners(hosts: BlockHosts, fresh: Admitted) -> list[str]:
+    """Return, for each hash of a host among these URLs, the host that has it."""
+    positions = hosts.positions(fresh.rows.hosts[fresh.edges[:-1]]).tolist()
+    return [hosts.names[at] if at >= 0 else name for at, name in zip(positions, fresh.names, strict=True)]
+
+
+def _strange_urls(hosts: BlockHosts, fresh: Admitted) -> NDArray[np.intp]:
+    """Return which of these URLs are of another host than the one that has their host's hash."""
+    if not len(fresh.urls):
+        return np.empty(0, np.intp)
+    counts = np.diff(fresh.edges)
+    owners = _owners(hosts, fresh)
+    lengths = np.repeat([len(name) for name in owners], counts)
+    paths = without_heads(fresh.urls, np.minimum(lengths, np.diff(edges_of(fresh.urls))))
+    heads = pa.array(owners, pa.large_string()).take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+    is_own = pc.and_(
+        pc.equal(pc.binary_join_element_wise(heads, paths, pa.scalar("", pa.large_string())), fresh.urls),
+        pc.starts_with(paths, "/"),
+    )
+    return np.flatnonzero(~is_own.to_numpy(zero_copy_only=False))
+
+
+def _collisions(hosts: BlockHosts, fresh: Admitted, strange: NDArray[np.intp]) -> list[HostCollision]:
+    groups = np.searchsorted(fresh.edges, strange, side="right") - 1
+    owners, names = _owners(hosts, fresh), _host_names(fresh.urls, strange)
+    counts = Counter(zip(names, [owners[group] for group in groups.tolist()], strict=True))
+    return [HostCollision(host, other, count) for (host, other), count in counts.items()]
+
+
 def _admitted(waiting: WaitingUrls, judgement: Judgement) -> Admitted:
     order = np.flatnonzero(judgement.rows < 0)
     order = order[np.argsort(waiting.hosts[judgement.waiting_rows[order]], kind="stable")]
@@ -205,17 +253,12 @@ def _renumbered(visits: NDArray[np.void], before: NDArray[np.uint32], after: NDA
 
 
 def _with_hosts(hosts: BlockHosts, fresh: Admitted) -> BlockHosts:
-    """Return the hosts with the new ones added; raise `WorkError` if two hosts have the same hash."""
+    """Return the hosts with the new ones added."""
     hashes = fresh.rows.hosts[fresh.edges[:-1]]
-    positions = hosts.positions(hashes)
-    new = []
-    for position, name in zip(positions.tolist(), fresh.names, strict=True):
-        if position < 0:
-            new.append(name)
-        elif hosts.names[position] != name:
-            told = f"{name} and {hosts.names[position]} have the same hash"
-            raise WorkError(f"{told}; exclude one of them from the scope of the crawl")
-    return BlockHosts(np.concatenate((hosts.hashes, hashes[positions < 0])), [*hosts.names, *new])
+    is_new = hosts.positions(hashes) < 0
+    return BlockHosts(
+        np.concatenate((hosts.hashes, hashes[is_new])), [*hosts.names, *compress(fresh.names, is_new.tolist())]
+    )
 
 
 def _with_run(runs: list[FingerprintRun], fresh: Admitted, known: int) -> list[FingerprintRun]:
