@@ -362,7 +362,7 @@ class Crawl(RuleBasedStateMachine):
             self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
             if ended.event.is_counted:
                 # Only a host that gave a page before is suspended ten times as often.
-                has_answered = (traits_before or self.traits[host]).pages_count > 0
+                has_answered = (traits_before or self.traits[host]).has_answered
                 most = (10 if has_answered else 1) * RETRY_POLICY.suspensions_limit
                 assert self.suspensions[host] < most, "7: a host is suspended without end"
                 self.suspensions[host] += 1
