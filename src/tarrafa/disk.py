@@ -75,14 +75,17 @@ def rename_file(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def atomic_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, sync: bool = True, is_private: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that replaces `path` when the block ends, and leaves `path` alone if it raises.
 
     A reader sees the old contents or the new, never a part. With `sync` the new contents are durable as well.
+    A private file may be read by its owner only, from its first byte on.
     """
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
-        with unfinished.open("wb") as file:
+        if is_private:
+            unfinished.unlink(missing_ok=True)
+        with open(unfinished, "wb", opener=_open_private if is_private else None) as file:
             yield file
             if sync:
                 file.flush()
@@ -98,9 +101,13 @@ def atomic_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
         raise
 
 
-def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def replace_file(path: Path, data: bytes, *, sync: bool = True, is_private: bool = False) -> None:
     """Write `data` to `path` atomically: see `atomic_file`."""
-    with atomic_file(path, sync=sync) as file:
+    with atomic_file(path, sync=sync, is_private=is_private) as file:
         file.write(data)
 
 

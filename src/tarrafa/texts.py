@@ -15,6 +15,13 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return the text as `printable` does, but with its line breaks and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" else printable(char) for char in text)
+
+
 def without_bidi_controls(text: str) -> str:
     """Return the text without characters that change the order in which the text after them is shown."""
     return text if text.isascii() else text.translate(_BIDI_CONTROLS)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from typing import Any
 
 from tarrafa.disk import FolderLock, disk_bytes, is_locked, make_folder, map_disk_errors, replace_file
@@ -67,10 +68,14 @@ class CrawlFolder(CrawlPaths):
                 replace_file(self.seeds, "".join(f"{url}\n" for url in seeds.urls).encode())
         return seeds
 
-    def keep_configuration(self, text: str) -> None:
-        """Store the configuration for the next run."""
+    def keep_configuration(self, text: str, *, is_private: bool = False) -> None:
+        """Store the configuration for the next run; if it is private, only its owner may read it."""
         with map_disk_errors(self.root):
-            replace_file(self.configuration, text.encode())
+            replace_file(self.configuration, text.encode(), is_private=is_private)
+
+    def may_read_configuration(self) -> bool:
+        """Return False if only the owner of the crawl may read it, because it holds logins."""
+        return os.access(self.configuration, os.R_OK)
 
     def write_status(self, status: dict[str, Any]) -> None:
         with map_disk_errors(self.root):
@@ -91,6 +96,6 @@ class CrawlFolder(CrawlPaths):
             text = self.status.read_text() if self.status.exists() else ""
         # The file is not synced, so a power failure may leave it empty.
         with contextlib.suppress(ValueError):
-            found: dict[str, Any] = json.loads(text)
-            return found
+            found = json.loads(text)
+            return found if isinstance(found, dict) else {}
         return {}

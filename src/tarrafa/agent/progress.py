@@ -76,3 +76,12 @@ class Progress(NamedTuple):
 
     def told(self) -> dict[str, Any]:
         return self._asdict()
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> "Progress":
+        """Return what was told, also by another version: fields that this one does not know are left out.
+
+        An ending that it does not know raises ValueError.
+        """
+        known = {name: value for name, value in told.items() if name in cls._fields}
+        return cls(**{**known, "ending": Ending(told.get("ending", Ending.RUNNING))})

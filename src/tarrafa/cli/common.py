@@ -74,10 +74,11 @@ def configured(context: typer.Context, flags: Mapping[str, object], folder: Craw
 
 
 def open_crawl(context: typer.Context, directory: Path) -> tuple[CrawlFolder, Configuration]:
-    """Return an existing crawl and its configuration."""
+    """Return an existing crawl and its configuration, without that if it holds logins and belongs to another user."""
     folder = CrawlFolder(directory)
     folder.require()
-    return folder, configured(context, {}, folder)
+    is_private = folder.has_configuration() and not folder.may_read_configuration()
+    return folder, configured(context, {}, None if is_private else folder)
 
 
 def folder_option(text: str, name: str = "--dir") -> Any:

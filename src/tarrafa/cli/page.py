@@ -14,7 +14,7 @@ from tarrafa.fetch import decode
 from tarrafa.keep import Place, StoredPage, read_page
 from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
 from tarrafa.schedule import read_seed
-from tarrafa.texts import printable
+from tarrafa.texts import printable, printable_lines
 from tarrafa.urls import host_of
 from tarrafa.verify import Known, look_up
 
@@ -49,7 +49,7 @@ def command(
     elif body:
         sys.stdout.buffer.write(decode(page, configuration.fetch.body_limit_bytes).body)
     elif text:
-        typer.echo(f"{printable(document['title'])}\n\n{document['text']}")
+        typer.echo(f"{printable(document['title'])}\n\n{printable_lines(document['text'])}")
     elif links:
         for row in _links(folder, page.url):
             typer.echo("\t".join(printable(row[name]) for name in ("target", "kind", "rel", "text")))

@@ -8,6 +8,8 @@ import typer
 from tarrafa.agent import Ending, HostDatabaseReader, Progress, spent_seconds
 from tarrafa.cli.common import folder_option, open_crawl, show_json, switch
 from tarrafa.cli.progress_view import line, summary, time_lines
+from tarrafa.errors import WorkError
+from tarrafa.texts import quoted
 
 EXAMPLES = [
     ("tarrafa status --dir crawl", "show progress, and whether it runs"),
@@ -28,7 +30,13 @@ def command(
     is_running = folder.is_locked()
     # The size of the last report is old as soon as an index or ranks are made.
     report = {**folder.read_status(), "host_statuses": host_statuses, "disk_bytes": folder.disk_bytes()}
-    ending = Ending(report.get("ending", Ending.RUNNING))
+    try:
+        ending = Progress.of(report).ending
+    except ValueError:
+        problem = f"{folder.status}: the ending {quoted(str(report['ending']))} is unknown"
+        raise WorkError(
+            f"{problem}; another version of Tarrafa wrote it: use that one, or run the crawl again"
+        ) from None
     # Asked again: a crawl may have begun in the meantime.
     is_running = is_running or folder.is_locked()
     if ending is Ending.RUNNING and not is_running:
@@ -37,7 +45,7 @@ def command(
         # It has not saved its last report's figures.
         report |= {name: saved.totals[name] for name in ("pages", "visits", "bytes", "hosts")}
         report |= {"spent_seconds": spent_seconds(saved.totals)}
-    progress = Progress(**{**report, "ending": ending})
+    progress = Progress.of({**report, "ending": ending})
     if as_json:
         show_json({**progress.told(), "running": is_running, "saved_pages": saved.totals["pages"]})
     elif is_running:

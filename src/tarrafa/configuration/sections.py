@@ -238,6 +238,12 @@ class Configuration:
     def value(self, key: Key) -> Any:
         return getattr(getattr(self, key.section), key.attribute)
 
+    @property
+    def has_secrets(self) -> bool:
+        """True if it holds logins, cookies or headers, or a proxy that may have a password."""
+        is_proxied = "@" in self.fetch.proxy
+        return is_proxied or any(table.has_secrets for table in self.hosts)
+
     def origin(self, key: Key) -> str:
         return self.origins.get(key.path, "default")
 

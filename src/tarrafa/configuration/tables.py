@@ -77,6 +77,10 @@ class HostSettings:
     def value(self, key: "HostKey") -> Any:
         return getattr(self, key.attribute)
 
+    @property
+    def has_secrets(self) -> bool:
+        return any(key.is_secret and self.value(key) is not None for key in HOST_KEYS.values())
+
 
 class HostKey(NamedTuple):
     """A key of `[[host]]`, without its value."""

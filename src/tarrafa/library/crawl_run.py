@@ -77,7 +77,8 @@ def begin_run(request: CrawlRequest) -> Iterator[CrawlRun]:
     try:
         seeds = request.folder.add_seeds(request.seeds.urls)
         require_contact(request.configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
-        request.folder.keep_configuration(to_crawl_toml(request.configuration))
+        text = to_crawl_toml(request.configuration)
+        request.folder.keep_configuration(text, is_private=request.configuration.has_secrets)
         yield CrawlRun(request, seeds.urls)
     finally:
         hold.release()
