@@ -13,15 +13,19 @@ import threading
 import urllib.request
 from pathlib import Path
 
+from tarrafa import wiring
+from tarrafa.agent import CrawlFolder
 from tarrafa.cli.app import run
 from tarrafa.clock import SystemClock
+from tarrafa.configuration import load
 from tarrafa.serve import FactsReader, LiveSearch, RateLimit, SearchPage, SearchServer, listen, make_application
 
 
 def show(root: Path, path: str) -> int:
     """Write the answer of a crawl's search page. It has no worker processes: they would have to start Python."""
     clock = SystemClock()
-    page = SearchPage(LiveSearch(root, clock), FactsReader(root), clock, "en", RateLimit(0, 0), 1)
+    explain = wiring.crawl_reader(load(crawl_file=root / "crawl.toml"), CrawlFolder(root)).explain
+    page = SearchPage(LiveSearch(root, clock), FactsReader(root), explain, clock, "en", RateLimit(0, 0), 1)
     server = SearchServer(make_application(page), listen("127.0.0.1", 0))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -3,7 +3,7 @@
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from tarrafa.agent import Checkpoint, HostDatabase, Totals
 from tarrafa.clock import Clock, SystemClock, VirtualClock
 from tarrafa.errors import InputError
+from tarrafa.explain import Explanation, Verdict
 from tarrafa.keep import BEGINNING, DocumentRow, DocumentWriter, Link, LinkWriter, open_archive
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Headers, Page
@@ -285,15 +286,29 @@ class Served:
         )
 
 
+def fetched(url: str) -> Explanation:
+    """Explain any URL of the small crawl; one of another site is unknown."""
+    verdict = Verdict.UNKNOWN if "nowhere" in url else Verdict.FETCHED
+    return Explanation(url, verdict, "It is one of the test's.")
+
+
 @contextmanager
 def served(
-    root: Path, search: FakeSearch | None = None, clock: Clock | None = None, limit: RateLimit | None = None
+    root: Path,
+    search: FakeSearch | None = None,
+    clock: Clock | None = None,
+    limit: RateLimit | None = None,
+    explain: Callable[[str], Explanation] = fetched,
 ) -> Iterator[Served]:
     """Without a search nothing is indexed."""
     now = clock or SystemClock()
     opener = no_index if search is None else lambda *_: search
     page = SearchPage(
-        LiveSearch(root, now, opener), FactsReader(root), now, rate_limit=limit or RateLimit(per_second=0)
+        LiveSearch(root, now, opener),
+        FactsReader(root),
+        explain,
+        now,
+        rate_limit=limit or RateLimit(per_second=0),
     )
     paths: list[str] = []
     application = make_application(page)

@@ -72,6 +72,9 @@ def commands(folder: Path, url: str) -> list[list[str]]:
         ["repository", "lookup", url, *place, "--json"],
         ["repository", "verify", *place, "--json"],
         ["rank", *place, "--json"],
+        ["explain", url, *place, "--json"],
+        ["explain", "--crawl", *place, "--json"],
+        ["get", str(folder), f"api/explain?url={quote(url, safe='')}"],
         ["get", str(folder), "api/search?q=a"],
         ["get", str(folder), f"api/facts?url={quote(url, safe='')}"],
     ]
@@ -96,7 +99,9 @@ def check(found: list[Answer], pages: int) -> None:
     assert status.told()["pages"] == report.told()["crawl"]["pages"] == pages
     assert page.told()["status"] == 200
     assert len(jsonl.out.splitlines()) >= pages
-    search, stats, lookup, verify, rank, results, facts = found[-7:]
+    search, stats, lookup, verify, rank, explained, limits, told, results, facts = found[-10:]
+    assert explained.told()["verdict"] == told.told()["verdict"] == "fetched"
+    assert not limits.told()["is_running"]
     assert results.told()["count"] == search.told()["count"]
     assert facts.told()["url"] == page.told()["url"]
     assert search.told()["count"] > 0
@@ -153,7 +158,7 @@ def test_folder_that_may_not_be_read_is_told_with_its_name(crawl: Path, public: 
     closed.chmod(0o700)
     if os.geteuid() == NOBODY:
         pytest.skip("this user owns the folder")
-    for each in answers(*commands(closed, "http://example.org/")[:-2]):
+    for each in answers(*commands(closed, "http://example.org/")[:-3]):
         assert each.code in (1, 2)
         assert str(closed) in each.err
         assert "Permission denied" in each.err

@@ -114,7 +114,7 @@ def test_missing_index_is_a_friendly_page(crawl: Path) -> None:
 def test_folder_without_agents_is_a_friendly_page_too(tmp_path: Path) -> None:
     with served(tmp_path) as found:
         assert found.ask("/").status == 200
-        assert found.about("/facts", NETS).status == 404
+        assert found.about("/facts", "http://nowhere.example/").status == 404
         assert found.about("/copy", NETS).status == 404
 
 

@@ -241,7 +241,7 @@ class SearchPageOptions:
     names: Sequence[str] = ()  # under which it is reached, besides the usual ones
 
 
-def search_page(root: Path, options: SearchPageOptions) -> "SearchServer":
+def search_page(configuration: Configuration, root: Path, options: SearchPageOptions) -> "SearchServer":
     """Return the search page of a crawl, listening."""
     from tarrafa.serve import (
         ConnectionLimits,
@@ -263,7 +263,8 @@ def search_page(root: Path, options: SearchPageOptions) -> "SearchServer":
     rate = options.requests_per_second
     rate_limit = RateLimit(per_second=rate, burst=6 * rate)
     names = host_names(options.host, options.names)
-    page = SearchPage(workers, FactsReader(root), clock, options.language, rate_limit, count, names)
+    explain = crawl_reader(configuration, CrawlFolder(root)).explain
+    page = SearchPage(workers, FactsReader(root), explain, clock, options.language, rate_limit, count, names)
     limits = ConnectionLimits()
     if not rate:
         # Without a limit for each client, all may share the address of a proxy.

@@ -73,7 +73,7 @@ def command(
         searches = _search(folder, is_quiet=as_json)
         if as_json:
             show_json({"url": url, "crawl": progress.told(), **comparison, "searches": searches})
-        _serve(folder, searches[0]["query"], is_staying=not as_json and sys.stdout.isatty())
+        _serve(configuration, folder, searches[0]["query"], is_staying=not as_json and sys.stdout.isatty())
 
 
 def _search(folder: CrawlFolder, is_quiet: bool) -> list[dict[str, Any]]:
@@ -103,9 +103,9 @@ def _words_of_a_title(folder: CrawlFolder) -> tuple[str, str]:
     return "a", "page"
 
 
-def _serve(folder: CrawlFolder, query: str, is_staying: bool) -> None:
+def _serve(configuration: Configuration, folder: CrawlFolder, query: str, is_staying: bool) -> None:
     """Serve the search page, request it once, and keep it until Ctrl-C if `is_staying`."""
-    server = wiring.search_page(folder.root, wiring.SearchPageOptions())
+    server = wiring.search_page(configuration, folder.root, wiring.SearchPageOptions())
     thread = Thread(target=server.run, name="search page")
     thread.start()
     try:

@@ -42,8 +42,9 @@ def command(
     """Serve the search page of a crawl until Ctrl-C. Works while the crawl runs."""
     if lang not in LANGUAGES:
         raise InputError(f"{quoted(lang)} is not supported; --lang takes {' or '.join(LANGUAGES)}")
-    folder, _ = open_crawl(context, directory)
-    server = wiring.search_page(folder.root, wiring.SearchPageOptions(host, port, lang, rate, names or ()))
+    folder, configuration = open_crawl(context, directory)
+    options = wiring.SearchPageOptions(host, port, lang, rate, names or ())
+    server = wiring.search_page(configuration, folder.root, options)
     for number in (signal.SIGINT, signal.SIGTERM):
         # The normal way to stop it: exit code 0.
         signal.signal(number, lambda *_: server.stop())

@@ -1,5 +1,6 @@
 """Read what the files of a crawl say about a URL or a host, without writing or locking anything."""
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
@@ -23,6 +24,7 @@ from tarrafa.explain.evidence import (
     RunEvidence,
     UrlEvidence,
 )
+from tarrafa.explain.url_reasons import Explanation, explain_url
 from tarrafa.keep import Place, read_page
 from tarrafa.keep.catalogue import LinkCatalogue
 from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_document, find_newest_links
@@ -76,6 +78,10 @@ class CrawlReader:
             cuts=tuple(document.get("cuts") or ()),
             is_seed=url in folder.known_seeds().urls,
         )
+
+    def explain(self, url: str) -> Explanation:
+        """Explain a canonical URL as it is now."""
+        return explain_url(self.url(url), time.time())
 
     def host(self, name: str) -> HostEvidence:
         """Return what is known of a host such as `http://example.org`."""

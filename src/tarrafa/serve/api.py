@@ -3,6 +3,7 @@
 from typing import Any
 
 from tarrafa import __version__
+from tarrafa.explain import Explanation
 from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, Hit, Results
 from tarrafa.serve.facts import Facts, PastVisit
 from tarrafa.serve.page_templates import iso
@@ -74,6 +75,19 @@ def facts_json(facts: Facts, hit: Hit | None, position: int | None) -> dict[str,
         "may_copy": facts.may_copy,
         "position": position,
         "explanation": hit.explanation if hit else None,
+    }
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the response of /api/explain."""
+    at = explanation.may_fetch_at
+    return {
+        "url": explanation.subject,
+        "verdict": str(explanation.verdict),
+        "why": explanation.why,
+        "remedy": explanation.remedy,
+        "may_fetch_at": None if at is None else iso(at),
+        "facts": dict(explanation.facts),
     }
 
 
@@ -206,6 +220,14 @@ SCHEMAS: dict[str, Any] = {
         position={"type": ["integer", "null"], "description": "position among the results of q, if q is given"},
         explanation=_PARTS,
     ),
+    "Explanation": _object(
+        url=_TEXT,
+        verdict={**_TEXT, "description": "why the URL is where it is, in a word"},
+        why=_TEXT,
+        remedy=_TEXT,
+        may_fetch_at={**_TIME_OR_NONE, "description": "the earliest visit; null if there is none or it is not known"},
+        facts={"type": "object"},
+    ),
     "Suggestions": _object(query=_TEXT, suggestions=_list(_TEXT)),
     "Error": _object(error=_object(status=_COUNT, message=_TEXT)),
 }
@@ -249,6 +271,7 @@ OPENAPI: dict[str, Any] = {
             [_URL, _words("q", "explain the position of the page for this query", QUERY_MAX_CHARS)],
             may_be_unknown=True,
         ),
+        "/api/explain": _route("Explain why a URL was not fetched", "Explanation", [_URL]),
         "/api/suggest": _route("Complete a query", "Suggestions", [_QUERY]),
     },
     "components": {"schemas": SCHEMAS},

@@ -20,8 +20,9 @@ from starlette.types import ASGIApp
 
 from tarrafa.clock import Clock
 from tarrafa.errors import InputError
+from tarrafa.explain import Explanation, Verdict
 from tarrafa.search import Hit, Results, SearchRequest
-from tarrafa.serve.api import OPENAPI, facts_json, results_json
+from tarrafa.serve.api import OPENAPI, explanation_json, facts_json, results_json
 from tarrafa.serve.connections import RETRY_SECONDS
 from tarrafa.serve.facts import Facts, FactsReader
 from tarrafa.serve.host_names import HostCheck, HostNames
@@ -47,7 +48,14 @@ from tarrafa.serve.stored_copy import POLICY, CopyKind, StoredCopy
 from tarrafa.serve.workers import ThreadPool
 from tarrafa.texts import without_bidi_controls
 
-_COSTS = {"/facts": 5.0, "/api/facts": 5.0, "/copy": 2.0, "/copy/content": 2.0}  # in tokens of the rate limit
+# In tokens of the rate limit.
+_COSTS = {
+    "/facts": 5.0,
+    "/api/facts": 5.0,
+    "/api/explain": 5.0,
+    "/copy": 2.0,
+    "/copy/content": 2.0,
+}
 _FREE = ("/assets/", "/opensearch.xml", "/openapi.json", "/robots.txt", "/favicon.ico")
 _ASSETS = Path(__file__).parent / "assets"
 _CACHED = {"cache-control": "public, max-age=86400"}
@@ -64,6 +72,7 @@ class SearchPage:
 
     backend: SearchBackend
     reader: FactsReader
+    explain: Callable[[str], Explanation]  # why a URL is where it is
     clock: Clock
     language: str = "en"  # for browsers that accept none of the languages of the page
     rate_limit: RateLimit = field(default_factory=RateLimit)
@@ -119,6 +128,7 @@ class _Endpoints:
             "/suggest": self.suggest,
             "/api/search": self.api_search,
             "/api/facts": self.api_facts,
+            "/api/explain": self.api_explain,
             "/api/suggest": self.api_suggest,
             "/openapi.json": self.openapi,
             "/opensearch.xml": self.opensearch,
@@ -166,10 +176,11 @@ class _Endpoints:
     async def facts(self, http: HttpRequest) -> Response:
         url, query = url_of(http.query_params), query_of(http.query_params)
         found, hit, position = await self._facts(url, query)
+        explanation = await self._explained(url)
         if found is None:
-            return self._unknown(http)
-        values = {"facts": found, "hit": hit, "position": position, "query": query, "limit": EXPLAINED_LIMIT}
-        return self._html(http, "facts.html", values)
+            return self._never_visited(http, explanation, query)
+        values = {"facts": found, "hit": hit, "position": position, "query": query, "explanation": explanation}
+        return self._html(http, "facts.html", {**values, "limit": EXPLAINED_LIMIT})
 
     async def copy(self, http: HttpRequest) -> Response:
         copy = await self._copy(http)
@@ -185,6 +196,12 @@ class _Endpoints:
         # A page may hold lone surrogates, which cannot be encoded.
         body = copy.html.encode("utf-8", "replace")
         return Response(body, headers={**_PRIVATE, "content-security-policy": POLICY}, media_type="text/html")
+
+    def _never_visited(self, http: HttpRequest, explanation: Explanation, query: str) -> Response:
+        """Return the page of a URL without facts: why it was not visited."""
+        if explanation.verdict is Verdict.UNKNOWN:
+            return self._unknown(http)
+        return self._html(http, "explained.html", {"explanation": explanation, "query": query})
 
     def _unknown(self, http: HttpRequest) -> Response:
         return self._message(http, HTTPStatus.NOT_FOUND, "unknown_title", "unknown_text")
@@ -207,6 +224,10 @@ class _Endpoints:
         if found is None:
             raise RefusedError("unknown_title", HTTPStatus.NOT_FOUND)
         return _json(facts_json(found, hit, position))
+
+    async def api_explain(self, http: HttpRequest) -> Response:
+        require_known("/api/explain", http.query_params)
+        return _json(explanation_json(await self._explained(url_of(http.query_params))))
 
     async def api_suggest(self, http: HttpRequest) -> Response:
         require_known("/api/suggest", http.query_params)
@@ -252,6 +273,9 @@ class _Endpoints:
             if url == hit.url or url in hit.copies:
                 return found, hit, position
         return found, None, None
+
+    async def _explained(self, url: str) -> Explanation:
+        return await self._lookups.run(partial(self._page.explain, url))
 
     async def _copy(self, http: HttpRequest) -> StoredCopy | None:
         return await self._lookups.run(partial(self._page.reader.copy, url_of(http.query_params)))

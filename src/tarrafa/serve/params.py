@@ -23,6 +23,7 @@ _API_SWITCHES = ("fresh", "expand", "semantic", "explain")
 PARAMETERS: dict[str, frozenset[str]] = {
     "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
     "/api/facts": frozenset(("url", "q")),
+    "/api/explain": frozenset(("url",)),
     "/api/suggest": frozenset(("q",)),
 }
 
