@@ -37,7 +37,12 @@ def waiting(folder: Path) -> str:
     hosts = json.loads(run("explain", "--crawl", "--dir", str(folder), "--json").stdout)["hosts"]
     name = hosts[0]["name"].partition("://")[2]
     urls = json.loads(run("explain", name, "--dir", str(folder), "--json").stdout)["facts"]["next_urls"]
-    found: str = urls[-1]
+    found: str = next(url for url in urls if verdict_of(folder, url) == "crawl not running")
+    return found
+
+
+def verdict_of(folder: Path, url: str) -> str:
+    found: str = json.loads(run("explain", url, "--dir", str(folder), "--json").stdout)["verdict"]
     return found
 
 
