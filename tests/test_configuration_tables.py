@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.configuration import HOST_KEYS, HostSettings, HostTables, ScopeRule, host_pattern, load, to_toml
+from tarrafa.configuration import HOST_KEYS, HostSettings, HostTables, ScopeRule, UrlBudget, host_pattern, load, to_toml
 from tarrafa.configuration.host_patterns import matches_glob
 from tarrafa.errors import ConfigurationError, InputError
 
@@ -33,6 +33,14 @@ match = "suffix:example"
 pages = 10
 insecure = true
 delay = "9s"
+
+[[budget]]
+match = "example.org/*?sort="
+pages = 20
+
+[[budget]]
+match = "https://example.org/calendar/"
+pages = 0
 """
 
 
@@ -57,6 +65,8 @@ def test_rules_and_tables_are_read_in_order_with_their_lines() -> None:
     found = load(write(BOTH))
     assert found.scope_rules == (ScopeRule(False, "regex:/print/"), ScopeRule(True, "site:example.org depth:5"))
     assert [rule.origin for rule in found.scope_rules] == ["file own.toml:6", "file own.toml:10"]
+    assert found.budgets == (UrlBudget("example.org/*?sort=", 20), UrlBudget("https://example.org/calendar/", 0))
+    assert found.budgets[0].origin == "file own.toml:26"
     first, second = found.hosts
     assert first.origins["delay"] == "file own.toml:15"
     assert second == HostSettings("suffix:example", delay_seconds=9.0, pages=10, insecure=True)
@@ -97,6 +107,10 @@ def test_rules_of_flags_come_first_and_are_not_repeated_from_the_file() -> None:
             '[[scope]] unknown key "exlude"; known keys: include',
         ),
         ('[[scope]]\ninclude = "a"\n[[scope]]\n', 3, "[[scope]] needs either include or exclude"),
+        ('[[budget]]\nmatch = "a.org/"', 1, "[[budget]] needs match and pages"),
+        ('[[budget]]\nmatch = "a.org/"\npages = -1', 3, "[[budget]] pages: -1"),
+        ('[[budget]]\nmatch = "a.org/"\npage = 1', 3, '[[budget]] unknown key "page"; known keys: match, pages'),
+        ("budget = 3", 1, '"budget" must be tables; write [[budget]]'),
         ("[[scope]]\ninclude = 3", 2, "[[scope]] include: 3 is not a text"),
         ('[scope]\ninclude = "any"', 1, '"scope" must be tables; write [[scope]]'),
         ('host = "a"', 1, '"host" must be tables; write [[host]]'),

@@ -1,5 +1,6 @@
 """Pages per host, the bound that the URLs themselves do not show: what it refuses is counted, each URL once."""
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -8,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from crawls import ServedWeb, crawled, documents, served
+from crawls import HASTE, ServedWeb, crawled, documents, run, served
 from tarrafa.agent import CrawlFolder
+from tarrafa.agent.outcomes import URL_BUDGET, status_of
 from tarrafa.urls import host_of
 from tarrafa.verify import Veuniq
 
@@ -69,6 +71,36 @@ def test_going_on_counts_nothing_again(web: ServedWeb, tmp_path: Path) -> None:
     numbers = [each.get("host pages", 0) for each in counts]
     assert numbers == sorted(numbers)
     assert numbers[-2] == numbers[-1] == left_of(folder).total()
+
+
+def test_urls_beyond_the_budget_of_their_pattern_are_refused_and_counted_once_each(
+    web: ServedWeb, tmp_path: Path
+) -> None:
+    folder, settings = tmp_path / "crawl", tmp_path / "budget.toml"
+    start = web.url.removeprefix("http://")
+    settings.write_text(f'{HASTE}\n[[budget]]\nmatch = "{start}"\npages = 5\n')
+    words = ["--config", str(settings), "crawl", web.url, "--dir", str(folder), "--json", "--host-pages", "8"]
+    tolds = [json.loads(run(*words).stdout.splitlines()[-1]) for _ in range(2)]
+    assert pages_of(folder)[web.url.rstrip("/")] == 5
+    with Veuniq(CrawlFolder(folder).repository) as repository:
+        refused = [each.url for each in repository.urls() if each.status == status_of(None, URL_BUDGET)]
+    assert len(refused) > 5
+    assert all(url.startswith(web.url) for url in refused)
+    assert [told["refusals"]["url pages"] for told in tolds] == [len(refused)] * 2
+    assert "over the budget of its pattern" in run("page", refused[0], "--dir", str(folder)).stderr
+
+
+def test_hosts_of_an_address_share_its_budget(tmp_path: Path) -> None:
+    """The hosts of this web have an address each, so that the budget of each is that of its address and of its site."""
+    with served("--hosts", "4", "--pages", "60", "--rng-seed", "4") as web:
+        for key, reason in (("address_pages", "address pages"), ("site_pages", "site pages")):
+            folder, settings = tmp_path / key, tmp_path / f"{key}.toml"
+            settings.write_text(HASTE.replace("[crawl]\n", f"[crawl]\n{key} = 6\n"))
+            words = ["--config", str(settings), "crawl", web.url, "--dir", str(folder), "--json"]
+            told = json.loads(run(*words).stdout.splitlines()[-1])
+            assert max(pages_of(folder).values()) == 6
+            assert told["refusals"][reason] == left_of(folder).total() > 10
+            assert told["host_statuses"]["given up"][reason] > 0
 
 
 def test_with_more_pages_of_each_host_what_was_refused_is_visited(web: ServedWeb, tmp_path: Path) -> None:

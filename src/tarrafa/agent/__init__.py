@@ -27,9 +27,9 @@ Not done here: choosing between agents (there is one), visiting pages again, ind
 """
 
 from tarrafa.agent.brain import Brain, Policies, make_brain
+from tarrafa.agent.budgets import CrawlLimits
 from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.folder import CrawlFolder
-from tarrafa.agent.frontier import CrawlLimits
 from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.host_database import (
     Checkpoint,

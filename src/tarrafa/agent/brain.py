@@ -7,8 +7,9 @@ memory and carries them out on virtual time.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tarrafa.agent.budgets import CrawlLimits
 from tarrafa.agent.discovery import Discovery
-from tarrafa.agent.frontier import CrawlLimits, Frontier
+from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.robots_cache import RobotsCache

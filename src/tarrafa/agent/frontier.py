@@ -12,7 +12,7 @@ import heapq
 from collections import OrderedDict
 from typing import NamedTuple
 
-from tarrafa.addresses import is_public, parse_address
+from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
 from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
 from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
 from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
@@ -36,28 +36,8 @@ from tarrafa.verify import Scheduled
 
 # Hosts that one tick wakes, refills and lets enter, each. More wait for the next tick, so that a step stays short.
 TICK_HOSTS_COUNT = 500
-# Reasons for giving a host up: it has reached its page limit, or has needed too many visits for too few pages.
-_PAGE_LIMIT, _VISIT_LIMIT = "pages", "visits"
-# Visits to a host, for each page of its limit: redirects and errors without end give no page that could be counted.
-_VISITS_PER_PAGE, _VISITS_MIN = 10, 1_000
 # Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.
 _SUSPENDED_LIMIT = 20_000
-
-
-class CrawlLimits(NamedTuple):
-    """How far an agent goes."""
-
-    in_flight: int = 300  # concurrent visits
-    hosts: int | None = None  # no new hosts are visited beyond this many
-    host_pages: int = 100_000
-    own_hosts: frozenset[str] = frozenset()  # by name
-    allow_private: bool = False
-    has_contact: bool = False  # without a contact, hosts of the public web are not visited
-
-    def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
-        """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
-        is_own = host_name(host.name) in self.own_hosts or (self.allow_private and _are_private(addresses))
-        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, host.pages > 0)
 
 
 class SuspendedHosts(NamedTuple):
@@ -83,6 +63,7 @@ class Frontier:
         self._hosts = hosts
         self._scope = scope
         self._limits = limits
+        self.budgets = Budgets(limits, hosts)
         self.urls = UrlBuffer(buffer_limit)
         # Filled by the frontier and by `Visits`, emptied by the caller that carries them out.
         self.instructions: list[Instruction] = []
@@ -119,7 +100,7 @@ class Frontier:
         if not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
-        self._hosts.set_available(host, min(host.pages + left_count, self._limits.host_pages))
+        self._hosts.set_available(host, min(host.pages + left_count, self.budgets.page_limit_of(host)))
         if name in self._suspended_names:
             self.suspended = self.suspended.plus(host.until)
             return False
@@ -149,18 +130,12 @@ class Frontier:
             return limits.hosts is None or self._hosts.met_count < limits.hosts
         # A host given up for what was only forbidden then may be allowed by now.
         is_private = host.reason == HostFailure.PRIVATE
-        is_forgiven = host.reason in (_PAGE_LIMIT, _VISIT_LIMIT) or (is_private and limits.allow_private)
+        is_forgiven = host.reason in REFUSALS or (is_private and limits.allow_private)
         return host.status != HostStatus.GIVEN_UP or is_forgiven
 
     def is_full(self, host: HostRecord) -> bool:
-        """Return True if the host has reached its limit of pages, or of visits."""
-        return self._limit_of(host) is not None
-
-    def _limit_of(self, host: HostRecord) -> str | None:
-        pages = self._limits.host_pages
-        if host.pages >= pages:
-            return _PAGE_LIMIT
-        return _VISIT_LIMIT if host.visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
+        """Return True if the host, its site or its address has reached a limit."""
+        return self.budgets.limit_of(host) is not None
 
     def tick(self, at: Instant) -> None:
         """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter: a bounded number."""
@@ -277,13 +252,13 @@ class Frontier:
 
         More URLs of such a host may be found later and none is visited, so all beyond the last count are new.
         """
-        limit = self._limit_of(host) or _PAGE_LIMIT
+        limit = self.budgets.limit_of(host) or PAGE_LIMIT
         count = self.give_up(host.name, limit)
         if scheduled is not None:
             # URLs still here were visited without the repository knowing yet, or the workbench has them.
             count = scheduled.left_count - sum(url in self.urls for url in scheduled.urls)
         if count > host.refused:
-            self.instructions.append(CountRefused(f"host {limit}", count - host.refused))
+            self.instructions.append(CountRefused(REFUSALS[limit], count - host.refused))
             host.refused = count
             self._hosts.changed(host)
 
@@ -300,8 +275,3 @@ class Frontier:
         host = self._hosts.find(name)
         largest_count = 0 if host is None else self._hosts.largest_count
         return self._limits.traits(host or HostRecord(name), addresses, largest_count)
-
-
-def _are_private(addresses: tuple[str, ...]) -> bool:
-    parsed = [parse_address(each) for each in addresses]
-    return bool(parsed) and not any(each is None or is_public(each) for each in parsed)

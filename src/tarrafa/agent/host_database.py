@@ -24,7 +24,7 @@ from tarrafa.errors import DamagedError
 from tarrafa.keep import Place
 from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer
 
-FORMAT = 7
+FORMAT = 8
 _REMEDY = "restore it from a copy"
 _NO_CHANGES = HostChanges()
 
@@ -40,11 +40,13 @@ _TABLES = f"""
 CREATE TABLE hosts ({", ".join(RECORD_FIELDS)}, PRIMARY KEY (name)) WITHOUT ROWID;
 CREATE INDEX hosts_status ON hosts (status, reason) WHERE status != '';
 CREATE TABLE robots ({", ".join(_ROBOTS_FIELDS)}, PRIMARY KEY (host));
+CREATE TABLE spent (unit, pages, PRIMARY KEY (unit)) WITHOUT ROWID;
 CREATE TABLE checkpoint (number INTEGER, file INTEGER, offset INTEGER, totals TEXT);
 INSERT INTO checkpoint VALUES (0, 0, 0, '{{}}');
 """  # noqa: S608
 _PUT_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * len(RECORD_FIELDS))})"  # noqa: S608
 _PUT_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * len(_ROBOTS_FIELDS))})"  # noqa: S608
+_PUT_SPENT = "INSERT OR REPLACE INTO spent VALUES (?, ?)"
 _COMMIT = "UPDATE checkpoint SET number = ?, file = ?, offset = ?, totals = ?"
 _STATUSES = "SELECT status, reason, count(*) FROM hosts WHERE status != '' GROUP BY status, reason"
 
@@ -71,6 +73,11 @@ class HostQueries:
         except (ValueError, TypeError, zlib.error) as error:
             raise DamagedError(f"{self._path}: the robots.txt of {host} is damaged ({error}); {_REMEDY}") from error
 
+    def spent(self, unit: str) -> int | None:
+        """Return the pages that a site, an address or a pattern of URLs has given; None if none were counted."""
+        rows = self._database.rows("SELECT pages FROM spent WHERE unit = ?", (unit,))
+        return int(rows[0][0]) if rows else None
+
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason."""
         found: dict[str, dict[str, int]] = {}
@@ -94,6 +101,7 @@ class HostDatabase(HostQueries):
         with self._writer.transaction():
             self._writer.write_many(_PUT_HOST, [record_values(record) for record in changes.records])
             self._writer.write_many(_PUT_ROBOTS, [_row(answer) for answer in changes.robots])
+            self._writer.write_many(_PUT_SPENT, list(changes.spent.items()))
             self._writer.write(_COMMIT, (number, *end, json.dumps(totals)))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from tarrafa.agent.saved_values import SavedValues
 from tarrafa.lru import LruCache
 from tarrafa.obey import RobotsAnswer
 from tarrafa.records import Failure, FailureKind, Page, Timings
@@ -57,6 +58,7 @@ class HostRecord:
     crawl_delay_seconds: float = 0.0  # from its robots.txt
     robots_at: float = 0.0  # when its robots.txt was last fetched; 0 for never
     download_seconds: float = 0.0  # of the last answer
+    address: str = ""  # the last one that it was visited at
     # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
     # whenever the repository schedules it, so it is saved only with other changes.
     available: int = 0
@@ -83,9 +85,10 @@ class HostChanges(NamedTuple):
     robots: Sequence[RobotsAnswer] = ()
     # `visits`, `hosts` met, hosts `given up`, `failure …`, growth of the `largest host`
     counts: Mapping[str, int] = MappingProxyType({})
+    spent: Mapping[str, int] = MappingProxyType({})  # pages of each site, address or pattern that has a budget
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.robots or self.counts)
+        return bool(self.records or self.robots or self.counts or self.spent)
 
 
 class HostStorage(Protocol):
@@ -94,6 +97,10 @@ class HostStorage(Protocol):
     def host(self, name: str) -> HostRecord | None: ...
 
     def robots_answer(self, host: str) -> RobotsAnswer | None: ...
+
+    def spent(self, unit: str) -> int | None:
+        """Return the pages that a site, an address or a pattern of URLs has given; None if none were counted."""
+        ...
 
     def close(self) -> None: ...
 
@@ -125,10 +132,12 @@ class MemoryHostStorage:
         # Filled by commit.
         self._records: dict[str, HostRecord] = {}
         self._robots: dict[str, RobotsAnswer] = {}
+        self._spent: dict[str, int] = {}
 
     def commit(self, changes: HostChanges) -> None:
         self._records.update((record.name, record) for record in changes.records)
         self._robots.update((answer.host, answer) for answer in changes.robots)
+        self._spent.update(changes.spent)
 
     def host(self, name: str) -> HostRecord | None:
         record = self._records.get(name)
@@ -136,6 +145,9 @@ class MemoryHostStorage:
 
     def robots_answer(self, host: str) -> RobotsAnswer | None:
         return self._robots.get(host)
+
+    def spent(self, unit: str) -> int | None:
+        return self._spent.get(unit)
 
     def write(self, record: HostRecord) -> None:
         """Do nothing: there is no process that could be killed."""
@@ -179,6 +191,8 @@ class HostTable:
         self._changed: dict[str, HostRecord] = {}
         self._new_robots: dict[str, RobotsAnswer] = {}
         self._counts: Counter[str] = Counter()
+        # Pages that sites, addresses and patterns of URLs have given, of those that have a budget.
+        self.spent = SavedValues(storage.spent, 0)
         self.unsaved_bytes = 0  # of new robots.txt files
         # Answers of the checkpoint under way. Filled by take_changes, emptied by saved.
         self._robots_being_saved: dict[str, RobotsAnswer] = {}
@@ -314,7 +328,7 @@ class HostTable:
 
     @property
     def has_changes(self) -> bool:
-        return bool(self._changed or self._new_robots or self._counts)
+        return bool(self._changed or self._new_robots or self._counts or self.spent)
 
     @property
     def unsaved_counts(self) -> Counter[str]:
@@ -323,7 +337,7 @@ class HostTable:
     def take_changes(self) -> tuple[HostChanges, list[Path]]:
         """Return what the next checkpoint saves, and the journal files that it makes obsolete."""
         records = [record.copy() for record in self._changed.values()]
-        changes = HostChanges(records, list(self._new_robots.values()), self._counts)
+        changes = HostChanges(records, list(self._new_robots.values()), self._counts, self.spent.take())
         self._changed, self._counts, self.unsaved_bytes = {}, Counter(), 0
         self._robots_being_saved, self._new_robots = self._new_robots, {}
         return changes, self._journal.rotate()
@@ -332,6 +346,7 @@ class HostTable:
         """Note that the changes taken last are in storage, and forget the oldest records beyond the limit."""
         self._journal.remove(journal_files)
         self._robots_being_saved = {}
+        self.spent.saved()
         excess = len(self._records) - self._limit
         if excess > 0:
             self._is_complete = False

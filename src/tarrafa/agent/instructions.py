@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import NamedTuple
 
+from tarrafa.agent.outcomes import ROBOTS
 from tarrafa.records import Failure, Request
 from tarrafa.schedule import Visit
 
@@ -31,10 +32,11 @@ class Fetch(NamedTuple):
 
 
 class EndUrl(NamedTuple):
-    """Record that a URL is done without a page: it failed, or robots.txt disallows it (no failure)."""
+    """Record that a URL is done without a page: it failed, or was refused (no failure)."""
 
     url: str
     failure: Failure | None
+    refusal: str = ROBOTS
 
 
 class CountRefused(NamedTuple):

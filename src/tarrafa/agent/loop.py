@@ -225,8 +225,8 @@ class Agent:
                     self._start(self._fetch(instruction))
                 case Resolve():
                     self._start(self._resolve(instruction))
-                case EndUrl(url, failure):
-                    self._end(url, failure)
+                case EndUrl(url, failure, refusal):
+                    self._end(url, failure, refusal)
                 case CountRefused(reason, count):
                     unsaved.counts[f"refusal {reason}"] += count
                 case OfferSitemaps(host, urls):
@@ -238,11 +238,12 @@ class Agent:
         for url in urls:
             self._discovery.offer(self._checkpoints.unsaved, url, 0, f"{host}/", is_sitemap=True)
 
-    def _end(self, url: str, failure: Failure | None) -> None:
-        status, unsaved = status_of(failure), self._checkpoints.unsaved
+    def _end(self, url: str, failure: Failure | None, refusal: str) -> None:
+        status, unsaved = status_of(failure, refusal), self._checkpoints.unsaved
         unsaved.end(url, self._clock.now(), status, _NO_PLACE)
         unsaved.counts[f"outcome {outcome_of(status)}"] += 1
-        unsaved.counts["refusal robots"] += failure is None
+        if failure is None:
+            unsaved.counts[f"refusal {refusal}"] += 1
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -11,7 +11,9 @@ from tarrafa.records import Failure, FailureKind, Page
 
 NO_FILE = 2**32 - 1  # the archive has no page
 
-_DISALLOWED = 1_000
+# Refusals of a URL that end it: by robots.txt, or because its pattern has given its pages.
+ROBOTS, URL_BUDGET = "robots", "url pages"
+_DISALLOWED, _OVER_BUDGET = 1_000, 1_001
 _FAILURES = {
     FailureKind.NAME: 1_100,
     FailureKind.PRIVATE: 1_101,
@@ -26,7 +28,12 @@ _FAILURES = {
     FailureKind.OTHER: 1_110,
     FailureKind.NAME_SERVER: 1_111,
 }
-_REASONS = {_DISALLOWED: "disallowed by robots.txt", **{number: kind.value for kind, number in _FAILURES.items()}}
+_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: _OVER_BUDGET}
+_REASONS = {
+    _DISALLOWED: "disallowed by robots.txt",
+    _OVER_BUDGET: "over the budget of its pattern",
+    **{number: kind.value for kind, number in _FAILURES.items()},
+}
 _GONE = frozenset({404, 410})
 
 
@@ -34,14 +41,14 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     UNCHANGED = "unchanged"
     REDIRECTED = "redirected"
-    REFUSED = "refused"  # by robots.txt, without a visit
+    REFUSED = "refused"  # by robots.txt or a budget, without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
 
 
 @lru_cache(maxsize=1 << 11)
 def outcome_of(status: int) -> Outcome:
-    if status == _DISALLOWED:
+    if status in (_DISALLOWED, _OVER_BUDGET):
         return Outcome.REFUSED
     if status == 304:
         return Outcome.UNCHANGED
@@ -52,10 +59,10 @@ def outcome_of(status: int) -> Outcome:
     return Outcome.REDIRECTED if 300 <= status < 400 else Outcome.FAILED
 
 
-def status_of(outcome: Page | Failure | None) -> int:
-    """Return the number for the repository. None stands for a URL that robots.txt disallows."""
+def status_of(outcome: Page | Failure | None, refusal: str = ROBOTS) -> int:
+    """Return the number for the repository. None stands for a URL that was refused."""
     if outcome is None:
-        return _DISALLOWED
+        return _REFUSED[refusal]
     return outcome.status if isinstance(outcome, Page) else _FAILURES[outcome.kind]
 
 

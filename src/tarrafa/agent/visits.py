@@ -8,7 +8,8 @@ the instructions that gather in `Frontier.instructions` and reports what came of
 from collections.abc import Callable, Sequence
 
 from tarrafa.addresses import parse_address
-from tarrafa.agent.frontier import CrawlLimits, Frontier
+from tarrafa.agent.budgets import CrawlLimits
+from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.instructions import (
     EndUrl,
@@ -20,6 +21,7 @@ from tarrafa.agent.instructions import (
     TellOutageEnded,
     TellRobotsUnreachable,
 )
+from tarrafa.agent.outcomes import URL_BUDGET
 from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.clock import Instant
 from tarrafa.obey import (
@@ -169,8 +171,10 @@ class Visits:
         return self._ended(visit, page, at) is Fate.FINAL
 
     def page_kept(self, page: Page) -> None:
-        """Count an answer that was stored, in the record of its host."""
-        self._hosts.count_kept(page, host_of(page.url))
+        """Count an answer that was stored, in the record of its host and in budgets."""
+        host = host_of(page.url)
+        self._hosts.count_kept(page, host)
+        self._frontier.budgets.count(page, host)
 
     def page_recovered(self, page: Page) -> None:
         """Count an answer that a killed process stored and did not save, and the visit that brought it."""
@@ -251,12 +255,16 @@ class Visits:
 
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
         host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)
+        self._frontier.budgets.note_address(host, visit.address)
         if self._frontier.is_full(host):
             self._workbench.skip(visit, at.monotonic, again=True)
             self._recall(visit.host, at)
             self._frontier.refuse(host)
-        elif refusal is None:
+        elif refusal is None and not self._frontier.budgets.refuses(visit.url):
             return False
+        elif refusal is None:
+            self._workbench.skip(visit, at.monotonic, again=False)
+            self._frontier.instructions.append(EndUrl(visit.url, None, URL_BUDGET))
         elif permission.basis is Basis.UNREACHABLE:
             self._workbench.skip(visit, at.monotonic, again=True)
             self._recall(visit.host, at)

@@ -8,7 +8,7 @@ the default. Environment variables are not read.
     value_types   how a value is read, checked and written
     toml_file     file and flags to `Configuration` and back, or every problem with its place
     toml_lines    the line of each key
-    tables        the arrays of tables: scope rules, and settings of some hosts
+    tables        the arrays of tables: scope rules, settings of some hosts, budgets of some URLs
     toml_tables   the tables of a file, or every problem with its place
     host_patterns which hosts a table or a rule is for
     contact       whether public hosts may be visited
@@ -31,7 +31,16 @@ from tarrafa.configuration.sections import (
     PolitenessSection,
     WebSection,
 )
-from tarrafa.configuration.tables import HOST_KEYS, NO_SETTINGS, HostKey, HostSettings, HostTables, ScopeRule
+from tarrafa.configuration.tables import (
+    HOST_KEYS,
+    NO_SETTINGS,
+    HostKey,
+    HostSettings,
+    HostTables,
+    ScopeRule,
+    UrlBudget,
+    UrlBudgets,
+)
 from tarrafa.configuration.toml_file import load, to_crawl_toml, to_toml
 
 __all__ = [
@@ -53,6 +62,8 @@ __all__ = [
     "LogSection",
     "PolitenessSection",
     "ScopeRule",
+    "UrlBudget",
+    "UrlBudgets",
     "WebSection",
     "contact",
     "host_pattern",

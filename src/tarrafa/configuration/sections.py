@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tarrafa import __version__
-from tarrafa.configuration.tables import HostSettings, ScopeRule
+from tarrafa.configuration.tables import HostSettings, ScopeRule, UrlBudget
 from tarrafa.configuration.value_types import (
     BooleanType,
     ChoiceType,
@@ -56,6 +56,14 @@ class CrawlSection:
         IntegerType(1, 100), 3, "maximum number of times that a URL may repeat a segment of its path"
     )
     host_pages: int = _key(IntegerType(1, 1_000_000_000), 100_000, "maximum number of pages per host")
+    site_pages: int | None = _key(
+        OptionalType(IntegerType(1, 1_000_000_000)), "none", "maximum number of pages of all hosts of a site together"
+    )
+    address_pages: int | None = _key(
+        OptionalType(IntegerType(1, 1_000_000_000)),
+        "none",
+        "maximum number of pages of all hosts at an address together",
+    )
     in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, one per host")
 
 
@@ -232,6 +240,7 @@ class Configuration:
     log: LogSection = field(default_factory=LogSection)
     scope_rules: tuple[ScopeRule, ...] = ()  # [[scope]]; the first that matches decides
     hosts: tuple[HostSettings, ...] = ()  # [[host]]; the first that sets a key decides it
+    budgets: tuple[UrlBudget, ...] = ()  # [[budget]]; the first that matches a URL counts
     # Filled by `load`: key path to `file tarrafa.toml:7` or `flag --timeout`. A key that is missing has its default.
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 

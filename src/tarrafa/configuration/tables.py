@@ -1,6 +1,7 @@
-"""The arrays of tables: `[[scope]]`, rules that include or exclude URLs, and `[[host]]`, settings of some hosts.
+"""The arrays of tables: `[[scope]]`, rules that include or exclude URLs, `[[host]]`, settings of some hosts, and
+`[[budget]]`, bounds on the pages of some URLs.
 
-The order of both matters. Of the scope rules the first that matches decides. Of the host tables that match a host, the
+The order matters. Of the scope rules the first that matches decides. Of the host tables that match a host, the
 first that sets a key decides that key.
 """
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tarrafa.configuration.host_patterns import host_pattern
+from tarrafa.configuration.host_patterns import host_pattern, matches_glob
 from tarrafa.configuration.value_types import (
     AddressType,
     BooleanType,
@@ -42,6 +43,37 @@ class ScopeRule:
 
 
 RULE_TYPE = TextType(2_000)
+
+
+@dataclass(frozen=True, slots=True)
+class UrlBudget:
+    """How many pages all URLs together may give that begin with a pattern."""
+
+    match: str
+    pages: int
+    origin: str = field(default="", compare=False)
+
+
+# The keys of a [[budget]] table.
+BUDGET_KEYS: dict[str, ValueType] = {"match": TextType(2_000), "pages": IntegerType(0, 1_000_000_000)}
+
+
+class UrlBudgets:
+    """The budgets of patterns of URLs; of those that match a URL, the first counts."""
+
+    def __init__(self, budgets: Sequence[UrlBudget] = ()) -> None:
+        self._budgets = [(f"{each.match}*", "://" in each.match, each) for each in budgets]
+
+    def __bool__(self) -> bool:
+        return bool(self._budgets)
+
+    def of(self, url: str) -> UrlBudget | None:
+        """Return the budget of a URL; None if it has none. A pattern without a scheme is for every scheme."""
+        bare = url.partition("://")[2]
+        for pattern, has_scheme, budget in self._budgets:
+            if matches_glob(pattern, url if has_scheme else bare):
+                return budget
+        return None
 
 
 def _setting(value_type: ValueType, text: str, is_secret: bool = False) -> Any:

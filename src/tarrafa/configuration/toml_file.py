@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tarrafa.configuration.sections import KEYS, SECTIONS, Configuration, Key
-from tarrafa.configuration.tables import HOST_KEYS, RULE_TYPE, HostSettings, ScopeRule
+from tarrafa.configuration.tables import BUDGET_KEYS, HOST_KEYS, RULE_TYPE, HostSettings, ScopeRule, UrlBudget
 from tarrafa.configuration.toml_lines import locate_keys
-from tarrafa.configuration.toml_tables import ARRAYS, read_hosts, read_rules
+from tarrafa.configuration.toml_tables import ARRAYS, read_budgets, read_hosts, read_rules
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.texts import printable, quoted
 
@@ -45,12 +45,15 @@ class _Problem(NamedTuple):
 class _Tables(NamedTuple):
     rules: tuple[ScopeRule, ...] = ()
     hosts: tuple[HostSettings, ...] = ()
+    budgets: tuple[UrlBudget, ...] = ()
 
     def before(self, other: "_Tables") -> "_Tables":
         """Return both, these first, each once."""
         rules, hosts = (*self.rules, *other.rules), (*self.hosts, *other.hosts)
         return _Tables(
-            tuple(dict.fromkeys(rules)), tuple(each for n, each in enumerate(hosts) if each not in hosts[:n])
+            tuple(dict.fromkeys(rules)),
+            tuple(each for n, each in enumerate(hosts) if each not in hosts[:n]),
+            tuple(dict.fromkeys((*self.budgets, *other.budgets))),
         )
 
 
@@ -76,7 +79,9 @@ def load(
         raise ConfigurationError("\n".join(f"{problem.place}: {problem.text}" for problem in problems))
     # The file in a crawl's folder has the rules of earlier flags, which may be given again.
     kept = [rule for rule in tables.rules if rule not in rules]
-    return replace(_build(values), scope_rules=(*dict.fromkeys(rules), *kept), hosts=tables.hosts)
+    return replace(
+        _build(values), scope_rules=(*dict.fromkeys(rules), *kept), hosts=tables.hosts, budgets=tables.budgets
+    )
 
 
 def _from_files(
@@ -137,8 +142,10 @@ def _from_file(path: Path, problems: list[_Problem]) -> tuple[dict[str, _SetValu
             problems.append(_Problem(f"{name}:{line}", line, str(error)))
     rules, bad_rules = read_rules(document.get("scope", []), lines, name)
     hosts, bad_hosts = read_hosts(document.get("host", []), lines, name)
-    problems += [_Problem(f"{name}:{each.line}", each.line, each.text) for each in (*bad_rules, *bad_hosts)]
-    return values, _Tables(rules, hosts)
+    budgets, bad_budgets = read_budgets(document.get("budget", []), lines, name)
+    bad = (*bad_rules, *bad_hosts, *bad_budgets)
+    problems += [_Problem(f"{name}:{each.line}", each.line, each.text) for each in bad]
+    return values, _Tables(rules, hosts, budgets)
 
 
 def _read(path: Path, name: str) -> str:
@@ -230,6 +237,9 @@ def _table_lines(configuration: Configuration, has_secrets: bool) -> Iterator[st
                 yield f"# {key.name} is set, and not shown"
             elif value is not None:
                 yield f"{key.name} = {key.type.write(value)}"
+    for budget in configuration.budgets:
+        yield from ("", "[[budget]]")
+        yield from (f"{name} = {kind.write(getattr(budget, name))}" for name, kind in BUDGET_KEYS.items())
 
 
 def to_crawl_toml(configuration: Configuration) -> str:

@@ -1,16 +1,24 @@
-"""The arrays of tables of a TOML file: `[[scope]]` and `[[host]]`, or every problem with its line."""
+"""The arrays of tables of a TOML file: `[[scope]]`, `[[host]]` and `[[budget]]`, or every problem with its line."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tarrafa.configuration.tables import HOST_KEYS, LOGIN_KEYS, RULE_TYPE, HostSettings, ScopeRule
+from tarrafa.configuration.tables import (
+    BUDGET_KEYS,
+    HOST_KEYS,
+    LOGIN_KEYS,
+    RULE_TYPE,
+    HostSettings,
+    ScopeRule,
+    UrlBudget,
+)
 from tarrafa.configuration.toml_lines import Path
 from tarrafa.errors import InputError
 from tarrafa.texts import quoted
 
-ARRAYS = ("scope", "host")
+ARRAYS = ("scope", "host", "budget")
 TABLES_LIMIT = 10_000  # of one array
 _VERDICTS = ("include", "exclude")
 
@@ -57,6 +65,13 @@ def read_hosts(
     return _read_all("host", _read_host, content, lines, file)
 
 
+def read_budgets(
+    content: object, lines: Mapping[Path, int], file: str
+) -> tuple[tuple[UrlBudget, ...], list[TableProblem]]:
+    """Return the budgets of a file in their order, and what is wrong with the others."""
+    return _read_all("budget", _read_budget, content, lines, file)
+
+
 def _read_all(
     array: str, read: Any, content: object, lines: Mapping[Path, int], file: str
 ) -> tuple[tuple[Any, ...], list[TableProblem]]:
@@ -87,6 +102,20 @@ def _read_rule(table: Mapping[str, Any], place: _Place) -> ScopeRule:
         return ScopeRule(verdict == "include", RULE_TYPE.read(raw).strip(), place.origin(verdict))
     except InputError as error:
         raise _BadKeyError(verdict, f"{verdict}: {error}") from error
+
+
+def _read_budget(table: Mapping[str, Any], place: _Place) -> UrlBudget:
+    values = {}
+    for name, raw in table.items():
+        if name not in BUDGET_KEYS:
+            raise _BadKeyError(name, f"unknown key {quoted(name)}; known keys: {', '.join(BUDGET_KEYS)}")
+        try:
+            values[name] = BUDGET_KEYS[name].read(raw)
+        except InputError as error:
+            raise _BadKeyError(name, f"{name}: {error}") from error
+    if len(values) != len(BUDGET_KEYS):
+        raise _BadKeyError("", 'needs match and pages; write for example match = "example.org/calendar/", pages = 100')
+    return UrlBudget(values["match"].strip(), values["pages"], place.origin("match"))
 
 
 def _read_host(table: Mapping[str, Any], place: _Place) -> HostSettings:

@@ -130,8 +130,8 @@ class SimulatedCrawl:
                     self._push(seconds, instruction, got)
                 case Resolve():
                     self._push(0.0, instruction, self._transport.look_up(instruction.name, self._now))
-                case EndUrl(url, failure):
-                    self._end(url, status_of(failure))
+                case EndUrl(url, failure, refusal):
+                    self._end(url, status_of(failure, refusal))
                 case CountRefused(reason, urls_count):
                     self._unsaved.counts[f"refusal {reason}"] += urls_count
                 case OfferSitemaps(host, urls):

@@ -1,0 +1,114 @@
+"""Budgets: how many pages hosts, sites, addresses and patterns of URLs may give.
+
+A host that has reached its limit, or that of its site or address, is given up with the name of the limit as the reason.
+A URL of a pattern that has given its pages is ended without a visit. Pages are counted when they are kept, so visits in
+flight may exceed the budget of a site, an address or a pattern; that of a host is exact.
+"""
+
+from typing import NamedTuple
+
+from tarrafa.addresses import is_public, parse_address
+from tarrafa.agent.host_table import HostRecord, HostTable
+from tarrafa.configuration import UrlBudget, UrlBudgets
+from tarrafa.records import Page
+from tarrafa.schedule import HostTraits
+from tarrafa.urls import host_name, site
+
+# Limits by which a host is given up: of its pages, of the visits that these may need, of its site, of its address.
+PAGE_LIMIT, VISIT_LIMIT, SITE_LIMIT, ADDRESS_LIMIT = "pages", "visits", "site pages", "address pages"
+# The refusals of URLs for these limits.
+REFUSALS = {
+    PAGE_LIMIT: "host pages",
+    VISIT_LIMIT: "host visits",
+    SITE_LIMIT: "site pages",
+    ADDRESS_LIMIT: "address pages",
+}
+# Visits to a host, for each page of its limit: redirects and errors without end give no page that could be counted.
+_VISITS_PER_PAGE, _VISITS_MIN = 10, 1_000
+
+
+class CrawlLimits(NamedTuple):
+    """How far an agent goes."""
+
+    in_flight: int = 300  # concurrent visits
+    hosts: int | None = None  # no new hosts are visited beyond this many
+    host_pages: int = 100_000
+    own_hosts: frozenset[str] = frozenset()  # by name
+    allow_private: bool = False
+    has_contact: bool = False  # without a contact, hosts of the public web are not visited
+    site_pages: int | None = None
+    address_pages: int | None = None
+    url_budgets: tuple[UrlBudget, ...] = ()
+
+    def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
+        """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
+        is_own = host_name(host.name) in self.own_hosts or (self.allow_private and _are_private(addresses))
+        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, host.pages > 0)
+
+
+class Budgets:
+    def __init__(self, limits: CrawlLimits, hosts: HostTable) -> None:
+        self._limits = limits
+        self._hosts = hosts
+        self._patterns = UrlBudgets(limits.url_budgets)
+
+    def page_limit_of(self, host: HostRecord) -> int:  # noqa: ARG002 - the limit of any host is the same
+        """Return how many pages a host may give."""
+        return self._limits.host_pages
+
+    def limit_of(self, host: HostRecord) -> str | None:
+        """Return the limit that a host has reached; None if it may give more pages."""
+        pages, limits = self.page_limit_of(host), self._limits
+        if host.pages >= pages:
+            return PAGE_LIMIT
+        if limits.site_pages is not None and self._spent(_site_unit(host.name)) >= limits.site_pages:
+            return SITE_LIMIT
+        if limits.address_pages is not None and self._spent(_address_unit(host.address)) >= limits.address_pages:
+            return ADDRESS_LIMIT
+        return VISIT_LIMIT if host.visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
+
+    def refuses(self, url: str) -> bool:
+        """Return True if the pattern of a URL has given its pages."""
+        budget = self._patterns.of(url) if self._patterns else None
+        return budget is not None and self._spent(_url_unit(budget)) >= budget.pages
+
+    def note_address(self, host: HostRecord, address: str) -> None:
+        """Remember the address of a host that is about to be visited."""
+        if host.address != address:
+            host.address = address
+
+    def count(self, page: Page, host: str) -> None:
+        """Count an answer that was stored, if it is a page."""
+        if not page.is_success:
+            return
+        if self._limits.site_pages is not None:
+            self._spend(_site_unit(host))
+        if self._limits.address_pages is not None:
+            record = self._hosts.meet(host)
+            self.note_address(record, page.address or record.address)
+            self._spend(_address_unit(record.address))
+        if self._patterns and (budget := self._patterns.of(page.url)) is not None:
+            self._spend(_url_unit(budget))
+
+    def _spent(self, unit: str) -> int:
+        return self._hosts.spent.get(unit)
+
+    def _spend(self, unit: str) -> None:
+        self._hosts.spent.put(unit, self._hosts.spent.get(unit) + 1)
+
+
+def _site_unit(host: str) -> str:
+    return f"site {site(host_name(host))}"
+
+
+def _address_unit(address: str) -> str:
+    return f"address {address}"
+
+
+def _url_unit(budget: UrlBudget) -> str:
+    return f"url {budget.match}"
+
+
+def _are_private(addresses: tuple[str, ...]) -> bool:
+    parsed = [parse_address(each) for each in addresses]
+    return bool(parsed) and not any(each is None or is_public(each) for each in parsed)
