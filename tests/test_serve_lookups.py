@@ -12,9 +12,10 @@ from archive_pages import quick_folder
 from serving import served
 from stored_rows import URLS, VISIT, A, B, C, Rows
 from tarrafa.agent import Checkpoint, HostDatabase, Totals
+from tarrafa.collection import lookups
 from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS
 from tarrafa.layout import CrawlPaths
-from tarrafa.serve import FactsReader, lookups
+from tarrafa.serve import FactsReader
 from tarrafa.serve.facts import Facts
 
 Row = dict[str, Any]

@@ -2,7 +2,7 @@
 
 In: the folder of a crawl, whether it runs or not. Out: ranks of all pages (`ranker`) and a full-text index for each
 agent (`indexer`), made from documents and links and updated as these grow. `anchor_updates` finds the documents to
-index again when new ranks bring other anchor texts.
+index again when new ranks bring other anchor texts. `lookups` finds what the agents know of one URL.
 
 Not done here: changing what the crawl has stored. Ranks and indexes can be made again from it at any time.
 """
