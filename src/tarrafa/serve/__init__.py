@@ -8,8 +8,8 @@ of a request:
 2. `application` routes the request to its endpoint. `params` reads the parameters and refuses what is out of bounds.
 3. A search runs in one of the worker processes of `workers`, each of which has a `live_search`: the index, reloaded
    while the crawl goes on. A queue that is full refuses at once, and a slow search does not block the ones behind it.
-   Facts about a page come from `facts`, which asks the `lookups` of `collection` about documents, links and archive; `stored_copy` makes
-   the stored page harmless.
+   Facts about a page come from `facts`, which asks the `lookups` of `collection` about documents, links and archive;
+   `stored_copy` makes the stored page harmless. `explain` says why a URL was not fetched.
 4. `page_templates` renders HTML, with the translations of `i18n`; `api` makes JSON and describes it as OpenAPI.
 
 Everything shown was written by strangers: templates escape all of it, pages run no scripts but our own, and details of
