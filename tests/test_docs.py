@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+import tarrafa
 from tarrafa.cli.app import app
 from tarrafa.configuration import HOST_KEYS, KEYS, SECTIONS, load
 from tarrafa.records import FailureKind
@@ -121,6 +122,27 @@ def test_every_example_gives_what_the_page_shows(page: Path) -> None:
     result = doctest.testfile(str(page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def public_names() -> list[str]:
+    """Return each public name of the package, and the public attributes of its classes."""
+    named_tuples = {*dir(tuple), "count", "index"}
+    found = list(tarrafa.__all__)
+    for name in tarrafa.__all__:
+        thing = getattr(tarrafa, name)
+        if isinstance(thing, type) and not issubclass(thing, Exception) and thing is not tarrafa.Progress:
+            base = named_tuples if issubclass(thing, tuple) else dir(str) if issubclass(thing, str) else []
+            found += [each for each in dir(thing) if not each.startswith("_") and each not in base]
+    return found
+
+
+def test_every_public_name_is_documented() -> None:
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", reference("python.md")))))
+    assert [name for name in public_names() if name not in words] == []
+
+
+def test_no_name_of_the_package_is_documented_that_does_not_exist() -> None:
+    assert set(re.findall(r"`tarrafa\.(\w+)\(", reference("python.md"))) <= {*tarrafa.__all__}
 
 
 IMPORTS = sorted(

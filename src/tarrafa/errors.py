@@ -6,6 +6,7 @@
     │   ├── ContactMissingError   the user agent names no contact, and public hosts were to be visited
     │   └── LockedError             another process has locked the folder
     └── WorkError             the input was right and the work failed: exit code 1
+        ├── PageMissingError      a crawl has no such page; the message says why
         └── DamagedError          a file is not what was written to it
 
 Expected outcomes of the web (a 404, a time-out, a robots refusal) are values, never exceptions.
@@ -34,6 +35,10 @@ class ContactMissingError(InputError):
 
 class WorkError(TarrafaError):
     """The work could not be finished: the port is taken, the disk is full, the host does not answer."""
+
+
+class PageMissingError(WorkError):
+    """The crawl has no such page: it is unknown, was not visited yet, or failed."""
 
 
 class LockedError(InputError):

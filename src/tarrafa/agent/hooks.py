@@ -38,5 +38,8 @@ class CrawlHooks(Protocol):
         ...
 
     async def caught_up(self) -> None:
-        """Return when the crawl may bring more pages: a consumer of pages may be slower than the crawl."""
+        """Return when one more page may be stored: a consumer of pages may be slower than the crawl.
+
+        The visit of the page goes on until then, so visits begin no faster than pages are consumed.
+        """
         ...

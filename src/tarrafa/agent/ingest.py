@@ -93,6 +93,8 @@ class Ingest:
 
     async def add(self, visit: Visit, page: Page, annotations: Annotations) -> None:
         """Return when the page is stored, or will be fetched again; its visit has ended then."""
+        if self._hooks is not None:
+            await self._hooks.caught_up()
         arrival = Arrival(visit, annotations, await self._reader.decode(page))
         self._owner.steps.add(CrawlStep.DECODE, arrival.decoded.seconds)
         if len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
@@ -105,8 +107,6 @@ class Ingest:
             self._finish([await self._parsed_apart(arrival)])
         else:
             await self._batch.add(arrival, len(arrival.decoded.body))
-        if self._hooks is not None:
-            await self._hooks.caught_up()
 
     async def _parsed_apart(self, arrival: Arrival) -> Arrival:
         parsed = await self._reader.parse_apart(arrival.decoded)
@@ -141,6 +141,8 @@ class Ingest:
 
     async def recover(self, page: Page, stored: StoredAt, fields: Headers) -> None:
         """Collect a page again that is in the archive, after the last checkpoint."""
+        if self._hooks is not None:
+            await self._hooks.caught_up()
         annotations = annotations_of(fields)
         decoded = await self._reader.decode(page)
         if decoded.is_expensive:
@@ -216,6 +218,8 @@ def _add_document(
     into.documents.append(document)
     into.links.append((page.url, page.at, found.links))
     into.size_bytes += len(document.text) + _LINK_BYTES * (1 + len(found.links) + len(found.listed))
+    if hooked.fields:
+        into.size_bytes += sum(len(value) for value in hooked.fields.values() if isinstance(value, str | tuple))
     into.counts["pages"] += page.is_success
     if cuts and page.is_success:
         into.counts["pages cut"] += 1

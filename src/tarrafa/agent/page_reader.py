@@ -4,24 +4,17 @@ Ordinary pages are parsed on the event loop, in micro-batches. Pages that are ex
 """
 
 import asyncio
-import contextlib
-import os
-import signal
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from tarrafa.extract import LARGE_BYTES, Cut, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
 from tarrafa.fetch import Decoded, decode
 from tarrafa.records import Page
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+from tarrafa.task_process import ProcessEndedError, TaskProcess
 
 TIMEOUT_SECONDS = 60.0
 _TRIES = 2
-_CLOSE_SECONDS = 2.0  # at most, for a thread that has nothing more to do
 
 
 class DecodedPage(NamedTuple):
@@ -58,41 +51,10 @@ def extract_apart(page: Page, body: bytes, options: ExtractOptions) -> TimedExtr
     return TimedExtract(found._replace(listed=found.listed.bare()), perf_counter() - began)
 
 
-def _start() -> "ProcessPoolExecutor":
-    """Start the process with a first task. Slow, so it is called in a thread."""
-    # Most crawls meet no expensive page and do without these modules.
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    process = ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), initializer=_depend_on_parent)
-    process.submit(bool)
-    return process
-
-
-def _depend_on_parent() -> None:
-    """Run in the other process: leave Ctrl-C to the agent, and end when the agent is killed.
-
-    Ctrl-C reaches every process of a terminal, and the agent finishes its pages first. A queue of tasks does not tell
-    that the agent is gone.
-    """
-    from multiprocessing import parent_process
-    from threading import Thread
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def wait() -> None:
-        parent = parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    Thread(target=wait, name="parent", daemon=True).start()
-
-
 class ExtractPool:
     def __init__(self, options: ExtractOptions) -> None:
         self._options = options
-        self._process: ProcessPoolExecutor | None = None  # started for the first page
+        self._process: TaskProcess | None = None  # started for the first page
         self._turn = asyncio.Semaphore(1)  # one page at a time, so that each timeout is its own
 
     async def extract(self, page: Page, body: bytes) -> TimedExtract:
@@ -103,32 +65,37 @@ class ExtractPool:
     async def _extract(self, page: Page, body: bytes) -> TimedExtract:
         for _ in range(_TRIES):
             if self._process is None:
-                self._process = await asyncio.to_thread(_start)
+                self._process = TaskProcess()
             try:
-                run = asyncio.get_running_loop().run_in_executor
-                async with asyncio.timeout(TIMEOUT_SECONDS):
-                    return await run(self._process, extract_apart, page, body, self._options)
-            except TimeoutError:
+                found = await _extract_in(self._process, page, body, self._options)
+            except ProcessEndedError:  # it was killed, by this page or by the system
                 self.close()
-                break
-            except BrokenExecutor:  # the process was killed, by this page or by the system
-                self.close()
+                continue
+            if found is not None:
+                return found
+            self.close()
+            break
         unread = Extract(page.url, PageFormat.OTHER, base_url=page.url, cuts=(Cut.LINKS, Cut.TEXT))
         return TimedExtract(unread, 0.0)
 
     def close(self) -> None:
-        executor, self._process = self._process, None
-        if executor is None:
-            return
-        # A parser that hangs can only be killed.
-        for process in list((executor._processes or {}).values()):
-            with contextlib.suppress(OSError):
-                process.kill()
-        manager: Any = executor._executor_manager_thread
-        executor.shutdown(wait=False, cancel_futures=True)
-        if manager is not None:
-            # It holds semaphores of the system, which would be reported as leaked if this process ended before it.
-            manager.join(_CLOSE_SECONDS)
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+
+async def _extract_in(process: TaskProcess, page: Page, body: bytes, options: ExtractOptions) -> TimedExtract | None:
+    """Return what the process finds; None if it takes too long. Then, and if the caller is cancelled, it is killed."""
+    task = asyncio.ensure_future(asyncio.to_thread(process.run, extract_apart, page, body, options))
+    try:
+        done, _ = await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
+        return await task if done else None
+    finally:
+        if not task.done():
+            # A parser that hangs can only be killed. Then the thread ends at once.
+            process.kill()
+            await asyncio.wait([task])
+            task.exception()
 
 
 class PageReader:

@@ -24,6 +24,7 @@ from tarrafa.texts import quoted
 from tarrafa.units import parse_duration
 
 if TYPE_CHECKING:
+    from tarrafa.agent import CrawlHooks
     from tarrafa.cli.companions import Companions
 
 EXAMPLES = [
@@ -34,6 +35,7 @@ EXAMPLES = [
     ),
     ("tarrafa crawl --seeds seeds.txt --scope br --dir crawl --time 2h", "crawl a country for two hours"),
     ("tarrafa crawl --dir crawl", "continue a crawl"),
+    ("tarrafa crawl example.org --dir crawl --hooks hooks.py", "call your functions for each page and each URL"),
     ("tarrafa crawl example.org --dir crawl --serve", "also serve a search page at http://127.0.0.1:8080/"),
     (
         "tarrafa web & tarrafa crawl 127.0.0.1:8800 --allow-private --scope any --delay 0s --dir crawl",
@@ -75,6 +77,11 @@ def command(
     is_waiting: Annotated[
         bool, switch("--wait", "stay until suspended hosts come back, instead of ending without them")
     ] = False,
+    hooks: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Python file with functions on_page(page) and on_url(url) of your own"),
+    ] = None,
+    is_strict: Annotated[bool, switch("--strict", "stop the crawl when a hook fails")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object at the end, as the last line")] = False,
 ) -> None:
     """Crawl politely from seeds and store the pages, or continue a crawl that was stopped.
@@ -96,7 +103,8 @@ def command(
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
     is_live = ProgressView.is_live(is_quiet=as_json)
-    request = CrawlRequest(folder, configuration, given, limits)
+    runner = None if hooks is None else _hook_runner(hooks, folder, is_strict)
+    request = CrawlRequest(folder, configuration, given, limits, runner)
     with _companions(directory, port, is_live) if serve else nullcontext() as companions:
         view = ProgressView(as_json, companions.url if companions else "")
         progress = crawl(request, view, companions.start if companions else _ignore)
@@ -112,6 +120,14 @@ def _companions(directory: Path, port: int, is_shown: bool) -> "Companions":
     from tarrafa.cli.companions import Companions
 
     return Companions(directory, "127.0.0.1", port, is_shown=is_shown)
+
+
+def _hook_runner(file: Path, folder: CrawlFolder, is_strict: bool) -> "CrawlHooks":
+    # Imported here, as most crawls have no hooks.
+    from tarrafa.library.hook_runner import make_runner
+    from tarrafa.library.hooks import load_hooks
+
+    return make_runner(load_hooks(file), folder, is_strict)
 
 
 def _ignore() -> None:

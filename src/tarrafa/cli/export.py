@@ -11,8 +11,9 @@ from rich.progress import Progress
 from tarrafa.agent import checkpoint_of
 from tarrafa.cli.common import console, folder_option, open_crawl, require_writable, show_json, switch
 from tarrafa.errors import InputError
-from tarrafa.extract import as_text, encoding_of
+from tarrafa.extract import as_text, encoding_of, markdown_of
 from tarrafa.fetch import decode
+from tarrafa.folder_mark import is_vacant
 from tarrafa.keep.export import (
     Snapshot,
     export_cdxj,
@@ -21,13 +22,16 @@ from tarrafa.keep.export import (
     export_records,
     export_warc,
 )
+from tarrafa.keep.markdown_export import export_markdown
 from tarrafa.records import Page
+from tarrafa.texts import quoted
 
 EXAMPLES = [
     ("tarrafa export warc --dir crawl --out crawl.warc.gz", "all pages in one WARC file"),
     ("tarrafa export jsonl --dir crawl --out documents.jsonl", "one JSON object per document"),
     ("tarrafa export jsonl --dir crawl --out - | head -1", "the first document, through a pipe"),
     ("tarrafa export parquet --dir crawl --out documents.parquet", "all documents, for DuckDB or pandas"),
+    ("tarrafa export markdown --dir crawl --out pages", "each page as a Markdown file, in a folder"),
     ("tarrafa export cdxj --dir crawl --out index.cdxj", "an index for web archive players"),
     ("tarrafa export records --dir crawl --out pages.txt", "each HTML page as ||| URL | HTML |||"),
 ]
@@ -39,14 +43,25 @@ Out = Annotated[
         "--out", metavar="FILE", help="file to write, which appears when it is complete; - for standard output"
     ),
 ]
+OutFolder = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="folder to write, missing or empty; - for standard output")
+]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 Exporter = Callable[[list[Snapshot], Path | None, Callable[[int, int], None]], int]  # returns how many were written
 
 
-def _export(context: typer.Context, directory: Path, out: Path, as_json: bool, what: str, exporter: Exporter) -> None:
+def _export(
+    context: typer.Context,
+    directory: Path,
+    out: Path,
+    as_json: bool,
+    what: str,
+    exporter: Exporter,
+    require: Callable[[Path], None] = require_writable,
+) -> None:
     file = None if str(out) == "-" else out
     if file is not None:
-        require_writable(file)
+        require(file)
     elif as_json:
         raise InputError("--json and --out - are exclusive: both use standard output; give one of them")
     folder, _ = open_crawl(context, directory)
@@ -100,4 +115,20 @@ def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson
     _export(context, directory, out, as_json, "pages", partial(export_records, html=html))
 
 
-COMMANDS = {"warc": warc, "jsonl": jsonl, "parquet": parquet, "cdxj": cdxj, "records": records}
+def markdown(context: typer.Context, directory: Folder, out: OutFolder, as_json: AsJson = False) -> None:
+    """Write each page as Markdown, links included: one file for each, below a folder for its host."""
+    _, configuration = open_crawl(context, directory)
+    limit = configuration.fetch.body_limit_bytes
+
+    def read(page: Page, title: str) -> str | None:
+        return markdown_of(page, decode(page, limit).body, title) or None
+
+    _export(context, directory, out, as_json, "pages", partial(export_markdown, markdown=read), _require_vacant)
+
+
+def _require_vacant(out: Path) -> None:
+    if out.is_file() or not is_vacant(out):
+        raise InputError(f"{quoted(str(out))} is not an empty folder; give --out one that is missing or empty, or -")
+
+
+COMMANDS = {"warc": warc, "jsonl": jsonl, "parquet": parquet, "cdxj": cdxj, "records": records, "markdown": markdown}

@@ -7,21 +7,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tarrafa.agent import CrawlFolder, checkpoint_of, host_in, reason_of
 from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
-from tarrafa.errors import InputError, WorkError
-from tarrafa.fetch import decode
-from tarrafa.keep import Place, StoredPage, read_page
-from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
-from tarrafa.schedule import read_seed
+from tarrafa.errors import InputError
+from tarrafa.keep import StoredPage
+from tarrafa.keep.finder import Finder
+from tarrafa.library.collected_page import CollectedPage, find_page
 from tarrafa.texts import printable, printable_lines
-from tarrafa.urls import host_of
-from tarrafa.verify import Known, look_up
 
 EXAMPLES = [
     ("tarrafa page https://example.org/ --dir crawl", "show what is known of the page"),
     ("tarrafa page https://example.org/ --dir crawl --body > page.html", "save the page"),
     ("tarrafa page https://example.org/ --dir crawl --text", "show the text that is indexed"),
+    ("tarrafa page https://example.org/ --dir crawl --markdown", "show it as Markdown, with its links"),
     ("tarrafa page https://example.org/ --dir crawl --links", "list its links"),
 ]
 
@@ -33,52 +30,54 @@ def command(
     headers: Annotated[bool, switch("--headers", "print the response header")] = False,
     body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
     text: Annotated[bool, switch("--text", "print the title and the main text")] = False,
+    markdown: Annotated[bool, switch("--markdown", "print the main content as Markdown, links included")] = False,
     links: Annotated[bool, switch("--links", "print the links, one per line")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Show a stored page. Works while the crawl runs, for pages that a checkpoint has saved."""
-    if headers + body + text + links + as_json > 1:
-        raise InputError("--headers, --body, --text, --links and --json are exclusive; give one of them")
-    folder, configuration = open_crawl(context, directory)
-    stored, document = _find(folder, read_seed(url))
-    page = stored.page
-    if headers:
-        typer.echo(stored.status_line)
-        for name, value in page.headers:
-            typer.echo(printable(f"{name}: {value}"))
-    elif body:
-        sys.stdout.buffer.write(decode(page, configuration.fetch.body_limit_bytes).body)
-    elif text:
-        typer.echo(f"{printable(document['title'])}\n\n{printable_lines(document['text'])}")
-    elif links:
-        for row in _links(folder, page.url):
-            typer.echo("\t".join(printable(row[name]) for name in ("target", "kind", "rel", "text")))
+    given = {"headers": headers, "body": body, "text": text, "markdown": markdown, "links": links, "json": as_json}
+    chosen = [name for name, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        *names, last = given
+        raise InputError(f"{', '.join(f'--{name}' for name in names)} and --{last} are exclusive; give one of them")
+    folder, _ = open_crawl(context, directory)
+    page = find_page(folder, Finder(folder), url)
+    if chosen and not as_json:
+        _PARTS[chosen[0]](page)
     else:
-        _show(stored, document, as_json)
+        _show(page.stored, page.document, as_json)
 
 
-def _find(folder: CrawlFolder, url: str) -> tuple[StoredPage, dict[str, Any]]:
-    known = look_up(folder.repository, url)
-    if known is not None and known.status is not None and reason_of(known.status):
-        raise WorkError(f"{url} was not fetched: {reason_of(known.status)}")
-    with Finder(folder).documents(checkpoint_of(folder.hosts).number) as stretches:
-        document = find_newest_document(stretches, url)
-    if document is None:
-        raise WorkError(f"{url} {_absence(folder, known)}")
-    return read_page(folder.archive, Place(document["archive_file"], document["archive_offset"])), document
+def _print_headers(page: CollectedPage) -> None:
+    typer.echo(page.stored.status_line)
+    for name, value in page.headers:
+        typer.echo(printable(f"{name}: {value}"))
 
 
-def _links(folder: CrawlFolder, url: str) -> list[dict[str, Any]]:
-    with Finder(folder).links(checkpoint_of(folder.hosts).number) as stretches:
-        return find_newest_links(stretches, url)[1]
+def _print_body(page: CollectedPage) -> None:
+    sys.stdout.buffer.write(page.body)
 
 
-def _absence(folder: CrawlFolder, known: Known | None) -> str:
-    if known is None:
-        return "is unknown: no fetched page links to it, or it is out of scope"
-    host = host_in(folder.hosts, host_of(known.url))
-    text = "is known but was not visited yet"
-    return f"{text}: its host is {host.status} ({host.reason})" if host and host.status else text
+def _print_text(page: CollectedPage) -> None:
+    typer.echo(f"{printable(page.title)}\n\n{printable_lines(page.text)}")
+
+
+def _print_markdown(page: CollectedPage) -> None:
+    typer.echo(printable_lines(page.markdown))
+
+
+def _print_links(page: CollectedPage) -> None:
+    for link in page.links:
+        typer.echo("\t".join(map(printable, (link.target, link.kind, link.rel, link.text))))
+
+
+_PARTS = {
+    "headers": _print_headers,
+    "body": _print_body,
+    "text": _print_text,
+    "markdown": _print_markdown,
+    "links": _print_links,
+}
 
 
 def _show(stored: StoredPage, document: dict[str, Any], as_json: bool) -> None:

@@ -11,6 +11,8 @@ The life of a page here:
 5. `document` puts together what is indexed; `signatures` makes the signature and the similarity hash.
 6. `extraction` resolves the hrefs and returns the record. `sitemaps` reads sitemaps and feeds.
 
+Beside that, `elements` finds elements by CSS selectors, for functions of a user, and `markdown` makes Markdown.
+
 It never raises, whatever the bytes; every bound stands in `bounds`; the same input gives the same record, in any
 process. `is_expensive` tells which bodies take long. Not done here: undoing the content coding, deciding which links to
 follow (nofollow, scope, robots), obeying meta elements for robots, running scripts.
@@ -18,7 +20,9 @@ follow (nofollow, scope, robots), obeying meta elements for robots, running scri
 
 from tarrafa.extract.bounds import LARGE_BYTES
 from tarrafa.extract.charset import as_text, encoding_of
+from tarrafa.extract.elements import Element, PageTree
 from tarrafa.extract.extraction import extract, extract_all
+from tarrafa.extract.markdown import markdown_of
 from tarrafa.extract.records import (
     Cut,
     Document,
@@ -39,6 +43,7 @@ __all__ = [
     "NEAR_BITS",
     "Cut",
     "Document",
+    "Element",
     "Extract",
     "ExtractOptions",
     "Link",
@@ -47,9 +52,11 @@ __all__ = [
     "ListedUrls",
     "PageFormat",
     "PageLinks",
+    "PageTree",
     "as_text",
     "encoding_of",
     "extract",
     "extract_all",
     "is_expensive",
+    "markdown_of",
 ]

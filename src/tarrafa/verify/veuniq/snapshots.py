@@ -1,12 +1,14 @@
 """Read a repository without locking it: also while a crawl works in the folder, and where nothing may be written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.verify.contract import HostUrls, Known, RepositoryCounts, UrlPlace
+from tarrafa.verify.contract import HASHES, HostUrls, Known, RepositoryCounts, UrlPlace
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block_files import BlockFiles
 from tarrafa.verify.veuniq.reader import RepositoryReader, problems
@@ -75,6 +77,24 @@ def is_waiting(folder: Path, url: str) -> bool:
 def counts_of(folder: Path) -> RepositoryCounts:
     """Return the counts of the last commit."""
     return _read_unchanged(folder, RepositoryState.counts, RepositoryCounts(0, 0, 0, 0, 0, 0))
+
+
+def known_urls(folder: Path) -> Iterator[Known]:
+    """Yield every known URL, block by block, each block as of a recent commit."""
+    first = 0
+    while first < HASHES:
+        # A block may be split in the meantime, and never joined with another.
+        empty: tuple[Iterator[Known], int] = (iter(()), HASHES)
+        found, first = _read_unchanged(folder, partial(_begin_block, folder, first), empty)
+        yield from found
+
+
+def _begin_block(folder: Path, first: int, state: RepositoryState) -> tuple[Iterator[Known], int]:
+    """Return the URLs of the block that has the hash `first`, and where the next block begins."""
+    block = next(each for each in state.blocks if each.first <= first < each.end)
+    urls = RepositoryReader(BlockFiles(folder), [block], state.seed).urls()
+    # All files are read before the first URL is yielded.
+    return chain([known for known in [next(urls, None)] if known is not None], urls), block.end
 
 
 def problems_of(folder: Path) -> list[str]:
