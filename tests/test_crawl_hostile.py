@@ -33,7 +33,7 @@ def whole(web: ServedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile") / "crawl"
     # Few pages of each host, for some of them take seconds for each; so the snares are among the seeds.
     snares = [url for url, row in web.rows().items() if row["kind"] in SNARES]
-    told = crawled(web, folder, *snares, "--depth", "12", "--in-flight", "60", "--host-pages", str(HOST_PAGES))
+    told = crawled(web, folder, *snares, "--depth", "12", "--in-flight", "60", "--host-pages", str(HOST_PAGES), code=3)
     assert told["ending"] == "suspended hosts"  # some hosts never answer for their robots.txt
     return folder
 
@@ -175,6 +175,8 @@ def test_damaged_batch_is_named(small: tuple[ServedWeb, Path], tmp_path: Path) -
 
 def test_status_of_a_hostile_crawl_tells_why_hosts_are_not_visited(whole: Path) -> None:
     told = json.loads(run("status", "--dir", str(whole), "--json").stdout)
-    # What failed for its host's sake ends no URL: the host is suspended with the reason.
     assert told["host_statuses"]["suspended"]
+    # Hosts that never answer, and hosts that break off.
+    assert told["failures"].keys() >= {"timeout", "reset"}
+    assert all(count > 0 for count in told["failures"].values())
     assert told["visits"] > told["pages"]

@@ -281,6 +281,17 @@ def test_suspension_is_measured_by_the_wall_clock_also_when_that_is_set() -> Non
     assert resolved_hosts(brain.step()) == [A]
 
 
+def test_suspended_host_does_not_wait_for_years_when_the_clock_is_set_back() -> None:
+    """The clock was years ahead when the host was suspended."""
+    brain = BrainDriver()
+    suspended(brain, A, 1_000.0)
+    brain.schedule(f"{A}/")
+    at = brain.at._replace(wall=EPOCH - 3_000 * DAY_SECONDS)
+    assert brain.frontier.wake_at(at) == at.monotonic
+    brain.frontier.tick(at)
+    assert brain.frontier.suspended_count == 0
+
+
 @pytest.mark.parametrize(("seconds", "is_held"), [(DAY_SECONDS, True), (DAY_SECONDS + 1.0, False), (-1.0, False)])
 def test_wait_longer_than_any_allowed_is_of_a_wrong_clock_and_ignored(seconds: float, is_held: bool) -> None:
     brain = BrainDriver()

@@ -73,6 +73,18 @@ def test_disallowed_url_ends_without_a_fetch_and_costs_no_delay() -> None:
     assert brain.record(A).failures == 0
 
 
+def test_brain_is_not_exhausted_while_the_buffer_has_urls_of_a_host_whose_last_ones_were_refused() -> None:
+    brain = BrainDriver()
+    brain.schedule(*urls_of(A, 25))
+    brain.answer(brain.next_fetch(), 200, ALL_CLOSED)
+    brain.now += DELAY_SECONDS
+    ended = ended_urls(brain.step())
+    while not brain.visits.is_exhausted(brain.at):
+        assert brain.visits.wake_at(brain.at) == brain.now
+        ended += ended_urls(brain.step())
+    assert [each.url for each in ended] == urls_of(A, 25)
+
+
 def test_step_refuses_a_bounded_number_of_urls_and_the_rest_follow_at_once() -> None:
     count = SKIPS_LIMIT // 10 + 1
     hosts = [f"http://h{number}.example" for number in range(count)]

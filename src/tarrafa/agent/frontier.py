@@ -181,13 +181,11 @@ class Frontier:
         return HostHistory(host.suspensions, host.consecutive_failures, until, download_seconds)
 
     def _wait_seconds(self, host: HostRecord, at: Instant) -> float:
-        """Return how long a host must wait. A time later than any allowed wait was written by a wrong clock."""
-        wait_seconds = host.until - at.wall if host.until else 0.0
-        return wait_seconds if 0.0 < wait_seconds <= WAIT_MAX_SECONDS else 0.0
+        return _bounded_wait_seconds(host.until, at) if host.until else 0.0
 
     def _wake(self, at: Instant) -> None:
         for _ in range(TICK_HOSTS_COUNT):
-            if not self._suspended or self._suspended[0][0] > at.wall:
+            if not self._suspended or _bounded_wait_seconds(self._suspended[0][0], at):
                 return
             name = heapq.heappop(self._suspended)[1]
             self._suspended_names.remove(name)
@@ -198,7 +196,9 @@ class Frontier:
         # A visit that was refused after the last tick has made room, or a host was released since.
         if self._entering and self._workbench.has_room(at.monotonic):
             return at.monotonic
-        return at.monotonic + self._suspended[0][0] - at.wall if self._suspended else None
+        if not self._suspended:
+            return None
+        return at.monotonic + _bounded_wait_seconds(self._suspended[0][0], at)
 
     def hold_back(self, name: str, until: float) -> None:
         """Keep a host off the workbench until a wall-clock time."""
@@ -275,3 +275,9 @@ class Frontier:
         host = self._hosts.find(name)
         largest_count = 0 if host is None else self._hosts.largest_count
         return self._limits.traits(host or HostRecord(name), addresses, largest_count)
+
+
+def _bounded_wait_seconds(until: float, at: Instant) -> float:
+    """Return how long it is until a wall-clock time. One later than any allowed wait was written by a wrong clock."""
+    wait_seconds = until - at.wall
+    return wait_seconds if 0.0 < wait_seconds <= WAIT_MAX_SECONDS else 0.0

@@ -38,6 +38,7 @@ from tarrafa.fetch import decode
 from tarrafa.keep import Archive, Place, StoredAt
 from tarrafa.obey import LONG_BYTES, ROBOTS_MAX_BYTES, read_ahead
 from tarrafa.records import Failure, Page, Transport
+from tarrafa.schedule import WAIT_MAX_SECONDS
 from tarrafa.verify import Scheduled
 
 REPORT_SECONDS = 1.0
@@ -108,7 +109,8 @@ class Agent:
         """End the crawl, because no block has anything to visit now; return False to wait for suspended hosts."""
         left, at = self._frontier.suspended, instant_of(self._clock)
         if left.until is not None and self._limits.is_waiting:
-            self._search_at = at.monotonic + left.until - at.wall
+            # A clock that was set meanwhile must not make it wait for years.
+            self._search_at = at.monotonic + min(left.until - at.wall, WAIT_MAX_SECONDS)
             return False
         if self._ending is Ending.RUNNING:
             self._ending = Ending.SUSPENDED if left.hosts_count else Ending.DONE

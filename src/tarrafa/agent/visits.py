@@ -80,7 +80,8 @@ class Visits:
 
     def is_exhausted(self, at: Instant) -> bool:
         """Return True if no visit can follow from what is in memory, except for suspended hosts."""
-        if not self.is_idle:
+        # A host whose last URLs were refused may have more in the buffer.
+        if not self.is_idle or (self._workbench.needs_urls_now and len(self._frontier.urls)):
             return False
         counts = self._workbench.counts(at.monotonic)
         return not counts.waiting and not counts.unresolved

@@ -2,13 +2,14 @@
 
 The decisions are those of production: host table, workbench, frontier, visits, discovery. The rest is simulated: the
 transport answers from memory, a checkpoint hands its batch to a repository in memory, and time jumps from event to
-event. There is no socket, no file and no thread.
+event; the wall clock may jump besides. There is no socket, no file and no thread.
 
 Links come from `SyntheticWeb.followed_urls` instead of from parsed HTML, because rendering and parsing would take
 nearly all of the time. Sitemaps and redirects are read by `extract`.
 """
 
 import heapq
+from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
 
@@ -25,12 +26,17 @@ from tarrafa.extract import Extract, PageFormat, PageLinks, extract
 from tarrafa.keep import Place
 from tarrafa.lab.web import MemoryTransport, SyntheticWeb
 from tarrafa.records import Failure, Page
+from tarrafa.schedule import WAIT_MAX_SECONDS
 from tarrafa.verify import Repository
 
 _EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
 _TICK_SECONDS = 0.001  # the least that passes while waiting: the wall clock is not exact
 _CHECKPOINT_VISITS = 5_000
 _NO_PLACE = Place(NO_FILE, 0)
+
+
+def _steady(now: float) -> float:
+    return _EPOCH_SECONDS + now
 
 
 class _Event(NamedTuple):
@@ -50,12 +56,14 @@ class SimulatedCrawl:
         brain: Brain,
         storage: MemoryHostStorage,
         repository: Repository,
+        wall: Callable[[float], float] = _steady,
     ) -> None:
         self._web = web
         self._transport = transport
         self._brain = brain
         self._storage = storage
         self._repository = repository
+        self._wall = wall
         self._now = 0.0
         self._unsaved = Unsaved()
         self._batch_number = 0
@@ -85,7 +93,7 @@ class SimulatedCrawl:
 
     @property
     def _at(self) -> Instant:
-        return Instant(self._now, _EPOCH_SECONDS + self._now)
+        return Instant(self._now, self._wall(self._now))
 
     def _is_checkpoint_due(self, is_short: bool) -> bool:
         """Return True if much is unsaved, or if only a cycle can bring more URLs."""
@@ -109,7 +117,8 @@ class SimulatedCrawl:
         """Move to the moment at which the first suspended host comes back; return False if there is none."""
         until = self._brain.frontier.suspended.until
         if until is not None:
-            self._now = max(self._now + _TICK_SECONDS, until - _EPOCH_SECONDS)
+            wait_seconds = min(until - self._at.wall, WAIT_MAX_SECONDS)
+            self._now += max(_TICK_SECONDS, wait_seconds)
         return until is not None
 
     def _search_blocks(self) -> bool:
@@ -175,7 +184,7 @@ class SimulatedCrawl:
         return Extract(page.url, PageFormat.HTML, links=links)
 
     def _end(self, url: str, status: int) -> None:
-        self._unsaved.end(url, _EPOCH_SECONDS + self._now, status, _NO_PLACE)
+        self._unsaved.end(url, self._at.wall, status, _NO_PLACE)
         self._unsaved.counts[f"outcome {outcome_of(status)}"] += 1
 
     def _checkpoint(self) -> bool:
