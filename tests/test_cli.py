@@ -1,10 +1,12 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -387,6 +389,15 @@ def test_summary_says_what_happened_what_it_means_and_what_to_do(
     progress: Progress, directory: Path | None, last_line: str
 ) -> None:
     assert summary(progress, directory).splitlines()[-1] == last_line
+
+
+def test_crawl_that_is_run_again_at_the_minute_that_it_told_finds_a_host_that_is_back() -> None:
+    until = 1_000_000_010.5
+    last_line = summary(Progress(Ending.SUSPENDED, suspended=1, suspended_until=until), None).splitlines()[-1]
+    found = re.search(r"until (\d+-\d+-\d+ \d+:\d+)\.", last_line)
+    assert found
+    told = datetime.strptime(found[1], "%Y-%m-%d %H:%M").astimezone().timestamp()
+    assert until <= told < until + 60
 
 
 @pytest.mark.parametrize("ending", Ending)

@@ -89,6 +89,7 @@ class Ingest:
         self._owner = owner
         self._clock = clock
         self._hooks = hooks
+        self.apart_count = 0  # pages that are, or are to be, parsed in the other process
         self._batch: MicroBatch[Arrival] = MicroBatch(self._finish, _BATCH_COUNT, _BATCH_BYTES)
 
     async def add(self, visit: Visit, page: Page, annotations: Annotations) -> None:
@@ -109,7 +110,11 @@ class Ingest:
             await self._batch.add(arrival, len(arrival.decoded.body))
 
     async def _parsed_apart(self, arrival: Arrival) -> Arrival:
-        parsed = await self._reader.parse_apart(arrival.decoded)
+        self.apart_count += 1
+        try:
+            parsed = await self._reader.parse_apart(arrival.decoded)
+        finally:
+            self.apart_count -= 1
         self._owner.steps.add(CrawlStep.EXTRACT, parsed.apart_seconds)
         listed = await self._discovery.judge_listed(parsed.extract, arrival.annotations.depth + 1)
         return arrival._replace(parsed=parsed, listed=listed)

@@ -11,6 +11,7 @@ from time import perf_counter
 from tarrafa.agent import events
 from tarrafa.agent.brain import Brain
 from tarrafa.agent.checkpoints import Checkpoints
+from tarrafa.agent.discovery import SLICE_URLS
 from tarrafa.agent.frontier import SuspendedHosts
 from tarrafa.agent.ingest import Annotations, Ingest
 from tarrafa.agent.instructions import (
@@ -125,17 +126,21 @@ class Agent:
         """
         for stored in self._checkpoints.unsaved_pages():
             await self._ingest.recover(stored.page, StoredAt(stored.place, stored.digest), stored.fields)
+            await asyncio.sleep(0)
         self._hosts.recover()
-        self._offer_seeds(seeds)
+        await self._offer_seeds(seeds)
         if self._checkpoints.has_news:
             await self._take(await self._checkpoints.run_now())
 
-    def _offer_seeds(self, seeds: Sequence[str]) -> None:
+    async def _offer_seeds(self, seeds: Sequence[str]) -> None:
         """Offer the seeds, unless all of them were accepted before. A wider scope may accept what was refused."""
         unsaved, accepted = self._checkpoints.unsaved, self._checkpoints.totals[_SEEDS]
         if accepted == len(seeds):
             return
-        count = sum(self._discovery.offer_seed(unsaved, url) for url in seeds)
+        count = 0
+        for start in range(0, len(seeds), SLICE_URLS):
+            count += sum(self._discovery.offer_seed(unsaved, url) for url in seeds[start : start + SLICE_URLS])
+            await asyncio.sleep(0)
         unsaved.counts[_SEEDS] += count - accepted
 
     def _step(self, report: Callable[[Progress], None]) -> bool:
@@ -298,7 +303,7 @@ class Agent:
         return page
 
     def progress(self) -> Progress:
-        return self._meter.read(self._ending)
+        return self._meter.read(self._ending, self._ingest.apart_count)
 
     async def close(self) -> None:
         """Close every part, also if one of them fails; the last failure is raised."""

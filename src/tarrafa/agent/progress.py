@@ -47,11 +47,11 @@ class Progress(NamedTuple):
     bytes_per_second: float = 0.0
     in_flight: int = 0
     in_flight_limit: int = 0
-    extracting: int = 0  # of those in flight, visits that have their answer
+    extracting: int = 0  # of those in flight, visits whose page is expensive and being parsed in the other process
     resolving: int = 0  # hosts whose name is being looked up, or is to be
     ready: int = 0  # addresses that could be visited now
     waiting: int = 0  # hosts whose turn is yet to come
-    next_seconds: float | None = None  # until a waiting host may be visited
+    next_seconds: float | None = None  # until a waiting host, or if there is none a suspended one, may be visited
     suspended: int = 0  # hosts; at the end, those that still have URLs
     suspended_until: float | None = None  # wall-clock time at which the first of them comes back, known at the end
     outage_seconds: float | None = None  # since this machine's network seems to be down; None if it is up

@@ -14,7 +14,7 @@ from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.recent_visits import RecentVisits
 from tarrafa.agent.step_times import spent_seconds
-from tarrafa.clock import Clock
+from tarrafa.clock import Clock, Instant, instant_of
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -62,13 +62,14 @@ class ProgressMeter:
         totals = checkpoints.totals
         self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
 
-    def read(self, ending: Ending) -> Progress:
-        now = self._clock.monotonic()
+    def read(self, ending: Ending, extracting: int) -> Progress:
+        at = instant_of(self._clock)
+        now = at.monotonic
         totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
         pages, visits = totals["pages"], totals["visits"]
         busy_us = int(1_000_000 * thread_time())
         pages_rate, visits_rate, bytes_rate, busy_rate = self._rates.note(now, pages, visits, totals["bytes"], busy_us)
-        next_at, left_seconds = self._workbench.wake_at(), None
+        left_seconds = None
         if self._limits.pages is not None and pages_rate > 0:
             left_seconds = max(0, self._limits.pages - pages) / pages_rate
         return Progress(
@@ -89,11 +90,11 @@ class ProgressMeter:
             bytes_per_second=bytes_rate,
             in_flight=self._visits.in_flight,
             in_flight_limit=self._visits.in_flight_limit,
-            extracting=max(0, self._visits.in_flight - self._recent.requests_count),
+            extracting=extracting,
             resolving=self._visits.resolving,
             ready=workbench.ready,
             waiting=workbench.waiting,
-            next_seconds=None if next_at is None else max(0.0, next_at - now),
+            next_seconds=self._next_seconds(at),
             suspended=self._frontier.count_suspended(),
             outage_seconds=self._outage_seconds(now),
             given_up=totals["given up"],
@@ -113,6 +114,12 @@ class ProgressMeter:
             cuts=totals.named("cut"),
             spent_seconds=spent_seconds(totals),
         )
+
+    def _next_seconds(self, at: Instant) -> float | None:
+        next_at, until = self._workbench.wake_at(), self._frontier.suspended.until
+        if next_at is not None:
+            return max(0.0, next_at - at.monotonic)
+        return None if until is None else max(0.0, until - at.wall)
 
     def _outage_seconds(self, now: float) -> float | None:
         began_at = self._visits.outage.began_at

@@ -34,11 +34,6 @@ class RecentVisits:
         return now - began
 
     @property
-    def requests_count(self) -> int:
-        """Visits that wait for their host. Others in flight have their answer, and it is being extracted."""
-        return len(self._begun)
-
-    @property
     def last(self) -> list[tuple[str, str]]:
         """The status, or the kind of failure, and the URL of the last visits; the newest first."""
         return list(reversed(self._urls))

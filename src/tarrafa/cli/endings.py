@@ -1,6 +1,7 @@
 """How a crawl ended: the sentence that says it, what it means, what to do, and the exit code."""
 
 from datetime import datetime
+from math import ceil
 
 from tarrafa.agent import Ending, HostStatus, Progress
 from tarrafa.explain.remedies import REMEDIES
@@ -44,8 +45,8 @@ def _suspended(progress: Progress) -> str:
 
 
 def _moment(wall: float) -> str:
-    """Return a time of day of this machine's zone, with the date."""
-    return datetime.fromtimestamp(wall).astimezone().strftime("%Y-%m-%d %H:%M")
+    """Return a time of day of this machine's zone, with the date: the first full minute that is no earlier."""
+    return datetime.fromtimestamp(60 * ceil(wall / 60)).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _causes(progress: Progress) -> str:

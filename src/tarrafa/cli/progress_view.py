@@ -75,14 +75,14 @@ def line(progress: Progress) -> str:
     return (
         f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, {progress.visits:,} visits, "
         f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
-        f"{progress.hosts:,} hosts, {progress.known:,} URLs known, {progress.fresh:,} fresh, "
+        f"{_number(progress.hosts, 'hosts')}, {progress.known:,} URLs known, {progress.fresh:,} not visited, "
         f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}{_slowness(progress)}"
     )
 
 
 def _slowness(progress: Progress) -> str:
     sentence = why_slow(progress)
-    return f"; {sentence}" if sentence else ""
+    return f"; {sentence.removesuffix('.')}" if sentence else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -70,7 +70,7 @@ def _best_json(best: list[RankedName]) -> list[dict[str, Any]]:
 def _show(ranks: Ranks, seconds: float, pages: list[RankedName], hosts: list[RankedName]) -> None:
     counts = ranks.counts
     typer.echo(
-        f"{counts.pages:,} pages of {counts.hosts:,} hosts, {counts.links:,} links to {counts.urls:,} URLs; "
+        f"{counts.pages:,} pages, {counts.links:,} links to {counts.urls:,} URLs of {counts.hosts:,} hosts; "
         f"{counts.copies:,} copies merged, {counts.redirects:,} redirects followed; "
         f"{counts.iterations} iterations, {rough_duration(seconds)}"
     )

@@ -6,6 +6,7 @@ from tarrafa.agent import Ending, Progress
 from tarrafa.units import rough_duration
 
 _BUSY_SHARE = 0.85  # of the time of the event loop's thread; above, nothing else matters
+_SLOW_SECONDS = 1.0  # a host whose visits take less answers at once
 _NAMES_SHARE = 0.5  # of all that is under way
 
 
@@ -25,7 +26,7 @@ def _stuck(progress: Progress) -> str:
     if progress.in_flight or progress.resolving or progress.waiting or progress.ready:
         return ""
     if progress.suspended:
-        return f"Suspended: only {_number(progress.suspended, 'host')} left, all suspended."
+        return f"Suspended: only {_number(progress.suspended, 'host')} left, all suspended{_next(progress)}."
     return "Verifying: found URLs are being checked; visits follow."
 
 
@@ -50,6 +51,8 @@ def _waiting(progress: Progress) -> str:
         return f"Failures ({reason}): {_number(resting, 'host')} backing off{_next(progress)}."
     if resting >= asked:
         return f"Politeness: {_number(resting, 'host')} resting between visits{_next(progress)}."
+    if not resting and max(progress.slowest_hosts.values(), default=_SLOW_SECONDS) < _SLOW_SECONDS:
+        return f"Politeness: one visit at a time per host, {_number(asked, 'visit')} under way."
     return f"Answers: {_number(asked, 'visit')} waiting for an answer."
 
 
