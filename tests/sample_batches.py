@@ -37,5 +37,7 @@ def _batch(number: int, chance: random.Random, size: int) -> Batch:
             np.array([chance.randrange(0, 2) for _ in extracted], np.uint16),
             np.array([chance.randrange(100_000) for _ in extracted], np.uint32),
             np.array([chance.randrange(0, 2) for _ in extracted], np.uint8),
+            # Some batches have no weights.
+            np.array([random.Random(url).choice((0, 7, 2**31)) for url in extracted] if number % 3 else [], np.uint32),
         ),
     )

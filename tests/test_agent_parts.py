@@ -63,7 +63,7 @@ def test_url_that_is_found_twice_keeps_the_least_depth_however_deep(priority: in
     for depth in (first, second):
         found.offer(f"{A}/", priority, depth, UrlKind.PAGE, is_outside=False)
     extracted = batch_of(1, found).extracted
-    assert [column.tolist() for column in extracted[1:]] == [[priority], [2], [0], [min(first, second)], [0]]
+    assert [column.tolist() for column in extracted[1:]] == [[priority], [2], [0], [min(first, second)], [0], [0]]
 
 
 def test_page_that_is_named_as_a_sitemap_too_is_a_sitemap() -> None:
@@ -181,7 +181,7 @@ def collected(found: Page, depth: int = 0) -> Unsaved:
 
 
 def test_annotations_come_back_from_the_archive() -> None:
-    noted = Annotations(3, ("content-usage: train-ai=n", "x"))
+    noted = Annotations(3, ("content-usage: train-ai=n", "x"), 2**32)
     assert annotations_of(noted.fields()) == noted
     assert annotations_of(()) == Annotations(0)
 

@@ -25,6 +25,7 @@ from tarrafa.configuration.value_types import (
     IntegerType,
     NumberType,
     OptionalType,
+    OrderType,
     SizeType,
 )
 from tarrafa.errors import ConfigurationError
@@ -132,7 +133,8 @@ def test_whole_number_is_good_for_a_number() -> None:
         (
             "[zzz]",
             1,
-            'unknown section "zzz"; known sections are [crawl], [politeness], [fetch], [extract], [keep], [web], [log]',
+            'unknown section "zzz"; known sections are '
+            "[crawl], [order], [repository], [politeness], [fetch], [extract], [keep], [web], [log]",
         ),
         ("hosts = 3", 1, '"hosts" is outside of a section; did you mean [web] hosts?'),
         ("fetch = 3", 1, '"fetch" must be a section; write [fetch] on a line of its own'),
@@ -227,7 +229,7 @@ def values_of(key: Key) -> st.SearchStrategy[Any]:
             return st.booleans()
         case OptionalType(inner):
             return st.just("none") | values_of(key._replace(type=inner))
-        case ChoiceType(options):
+        case ChoiceType(options) | OrderType(options):
             return st.sampled_from(options)
         case _:
             return st.text([chr(code) for code in range(32, 127)], min_size=1, max_size=40).filter(str.strip)

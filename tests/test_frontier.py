@@ -95,9 +95,40 @@ def test_buffer_has_a_bound_and_what_finds_no_room_is_left_to_the_repository() -
     assert brain.schedule(*urls_of(A, 9))
     assert len(brain.frontier.urls) == 5
     assert f"{A}/5" not in brain.frontier.urls
-    assert not brain.schedule(f"{B}/")
-    brain.step()
-    assert brain.schedule(f"{B}/")
+
+
+def test_host_with_many_urls_makes_room_in_the_buffer_for_another() -> None:
+    """Its last URLs are left to the repository, which schedules them again later."""
+    brain = BrainDriver(BrainSettings(buffer_limit=100))
+    assert brain.schedule(*urls_of(A, 100))
+    assert brain.schedule(*urls_of(B, 10))
+    assert len(brain.frontier.urls) == 25 + 10
+    assert urls_of(A, 100)[24] in brain.frontier.urls
+    assert urls_of(A, 100)[25] not in brain.frontier.urls
+    assert brain.schedule(*urls_of(A, 100))
+
+
+def test_buffer_full_of_hosts_with_one_url_each_takes_no_more() -> None:
+    brain = BrainDriver(BrainSettings(buffer_limit=3))
+    assert [brain.schedule(f"{host}/") for host in (A, B, C, D)] == [True, True, True, False]
+
+
+def test_urls_that_are_scheduled_later_take_their_place_among_those_that_are_buffered() -> None:
+    brain = BrainDriver()
+    first, second, third, last = urls_of(A, 4)
+    brain.frontier.urls.add(A, [second, last], [0, 0], [0, 0])
+    assert brain.frontier.urls.add(A, [first, second, third], [0] * 3, [0] * 3) == 2
+    assert brain.frontier.urls.pop(A, 10) == [first, second, third, last]
+
+
+def test_what_a_page_passes_on_is_known_until_the_repository_knows_its_outcome() -> None:
+    urls = BrainDriver().frontier.urls
+    urls.add(A, urls_of(A, 3), [0] * 3, [0] * 3)
+    urls.set_cash([*urls_of(A, 3), f"{B}/"], [5, 0, 7, 9])
+    assert [urls.cash(url) for url in (*urls_of(A, 3), f"{B}/")] == [5, 0, 7, 0]
+    urls.finish(urls_of(A, 1))
+    urls.drop(A, keep=1)
+    assert [urls.cash(url) for url in urls_of(A, 3)] == [0] * 3
 
 
 def test_hosts_wait_for_room_on_the_workbench() -> None:

@@ -55,7 +55,7 @@ class IngestBench:
         return list(read_whole_pages(self.folder, self.archive.sync(), BEGINNING))
 
     def fail_collecting(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(into: Unsaved, found: Extract, depth: int) -> None:
+        def fail(into: Unsaved, found: Extract, depth: int, cash: int) -> None:
             raise RuntimeError(f"{found.url} at {depth} with {into.size_bytes}")
 
         monkeypatch.setattr(self.brain.discovery, "follow_links", fail)

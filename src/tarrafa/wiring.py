@@ -1,8 +1,10 @@
 """Build the objects of a crawl from its configuration. Only this module chooses implementations."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +25,7 @@ from tarrafa.agent import (
     Policies,
     RunLimits,
     Store,
+    Weighing,
     checkpoint_of,
     make_brain,
 )
@@ -35,24 +38,36 @@ from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_server
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
+    Backlinks,
+    BestHosts,
     ConstantDelay,
     DeadlineDelay,
     DelayPolicy,
     Delays,
     DensityDelay,
+    FastestHost,
     Fifo,
+    HeaviestFirst,
+    LargestHost,
     Level,
+    Lifo,
+    Mix,
+    MixSettings,
     Order,
+    RandomOrder,
     RetryPolicy,
     Scope,
     TenTimesDelay,
     UrlBounds,
+    WeightKind,
     Workbench,
+    read_modifiers,
+    read_weights,
     rule_of,
 )
-from tarrafa.texts import quoted
+from tarrafa.texts import printable, quoted
 from tarrafa.urls import host_name, site
-from tarrafa.verify import RepositoryBounds
+from tarrafa.verify import Quota, RepositoryBounds
 
 if TYPE_CHECKING:
     from tarrafa.explain.reader import CrawlReader
@@ -88,7 +103,8 @@ def agent(
         product_token(configuration.crawl.user_agent),
         hooks,
     )
-    store = Store(folder, bounds or RepositoryBounds())
+    url_keys = policies.order.url_keys
+    store = Store(folder, bounds or repository_bounds(configuration), url_keys, _weighing(policies.order, folder))
     try:
         archive = open_archive(folder.archive, store.checkpoint.end, clock, _archive_settings(configuration))
         journal = FileHostJournal(folder.host_journal)
@@ -114,6 +130,8 @@ def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     read_text(configuration, "fetch.proxy", parse_proxy)
     read_text(configuration, "fetch.name_servers", parse_name_servers)
     scope(configuration, seeds)
+    order(configuration)
+    repository_bounds(configuration)
 
 
 def require_seed_in_scope(configuration: Configuration, seeds: tuple[str, ...]) -> None:
@@ -159,6 +177,7 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         delay_of,
         lambda _: limits.host_pages,
         product_token(configuration.crawl.user_agent),
+        order(configuration).url_keys,
     )
     return CrawlReader(folder, rules)
 
@@ -183,7 +202,10 @@ def workbench(configuration: Configuration, clock: Clock, is_restarted: bool) ->
     delays = _delays(section)
     restarted_at = clock.monotonic() if is_restarted else None
     site_of = (lambda host: site(host_name(host))) if section.by == "site" else None
-    return Workbench(delays, retry_policy, hosts_limit=section.hosts_limit, restarted_at=restarted_at, site_of=site_of)
+    hosts_limit = section.hosts_limit
+    if configuration.crawl.order == "best-hosts":
+        hosts_limit = min(hosts_limit, configuration.order.best_hosts)
+    return Workbench(delays, retry_policy, hosts_limit=hosts_limit, restarted_at=restarted_at, site_of=site_of)
 
 
 def _delays(section: PolitenessSection) -> Delays:
@@ -213,11 +235,73 @@ def crawl_limits(configuration: Configuration, limits: RunLimits) -> CrawlLimits
         own_hosts=frozenset(name for name in names if name not in ("", "none")),
         allow_private=section.allow_private,
         has_contact=contact(section.user_agent) is not None,
+        longest_share=configuration.order.longest_share,
     )
 
 
+def repository_bounds(configuration: Configuration) -> RepositoryBounds:
+    section = configuration.repository
+    if section.refill_below > section.scheduled:
+        told = f"is greater than scheduled = {section.scheduled}; make it smaller"
+        raise ConfigurationError(f"[repository] refill_below = {section.refill_below} {told}")
+    return RepositoryBounds(hosts=section.block_hosts, quota=Quota(section.scheduled, section.refill_below))
+
+
 def order(configuration: Configuration) -> Order:
-    return Fifo() if configuration.crawl.order == "fifo" else Level()
+    """Return the policy of a crawl, by its name, or of the user's own class."""
+    name = configuration.crawl.order
+    if ":" in name:
+        return read_text(configuration, "crawl.order", own_order)
+    return _ORDERS[name](configuration)
+
+
+def own_order(text: str) -> Order:
+    """Return an object of the user's own class, given as `module:Class`. The module may be in the current folder."""
+    module_name, _, class_name = text.partition(":")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        found = getattr(import_module(module_name), class_name)()
+    except Exception as error:
+        raise InputError(f"{quoted(text)} cannot be used: {printable(f'{type(error).__name__}: {error}')}") from error
+    missing = [each for each in ("weight", "priority", "url_keys", "host_key") if not hasattr(found, each)]
+    if missing:
+        raise InputError(f"{quoted(text)} has no {missing[0]}; it needs what the protocol Order of schedule names")
+    return found  # type: ignore[no-any-return]
+
+
+def _mix(configuration: Configuration) -> Order:
+    return Mix(
+        MixSettings(
+            read_text(configuration, "order.weights", read_weights),
+            read_text(configuration, "order.suffixes", read_modifiers),
+            read_text(configuration, "order.languages", read_modifiers),
+        )
+    )
+
+
+_ORDERS: dict[str, Callable[[Configuration], Order]] = {
+    "level": lambda _: Level(),
+    "fifo": lambda _: Fifo(),
+    "lifo": lambda _: Lifo(),
+    "backlinks": lambda _: Backlinks(),
+    "pagerank": lambda _: HeaviestFirst(WeightKind.RANK),
+    "opic": lambda _: HeaviestFirst(WeightKind.CASH),
+    "largest-host": lambda _: LargestHost(),
+    "fastest-host": lambda _: FastestHost(),
+    "best-hosts": lambda _: BestHosts(),
+    "random": lambda configuration: RandomOrder(configuration.order.random_seed),
+    "mix": _mix,
+}
+
+
+def _weighing(policy: Order, folder: CrawlFolder) -> Weighing | None:
+    """Return the ranks that a policy needs, computed beside the crawl."""
+    if policy.weight in (WeightKind.RANK, WeightKind.HOST_RANK):
+        from tarrafa.collection.rank_refresh import RankRefresh  # few crawls need it
+
+        return RankRefresh(folder.root, of_hosts=policy.weight is WeightKind.HOST_RANK)
+    return None
 
 
 def _options(configuration: Configuration) -> ExtractOptions:

@@ -47,7 +47,7 @@ from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
-from tarrafa.agent.store import Store
+from tarrafa.agent.store import Store, Weighing
 from tarrafa.agent.unsaved import Totals
 from tarrafa.agent.url_batches import is_offered
 
@@ -81,6 +81,7 @@ __all__ = [
     "StepTimes",
     "Store",
     "Totals",
+    "Weighing",
     "checkpoint_of",
     "host_in",
     "is_offered",

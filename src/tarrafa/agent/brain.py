@@ -46,6 +46,6 @@ def make_brain(
 ) -> Brain:
     scope, order, limits, token, hooks = policies
     robots = RobotsCache(hosts, token)
-    frontier = Frontier(workbench, hosts, scope, limits, buffer_limit)
+    frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
     visits = Visits(frontier, workbench, hosts, robots, limits, is_known)
     return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks))

@@ -11,7 +11,7 @@ from tarrafa.addresses import is_public, parse_address
 from tarrafa.agent.host_table import HostRecord, HostTable
 from tarrafa.configuration import UrlBudget, UrlBudgets
 from tarrafa.records import Page
-from tarrafa.schedule import HostTraits
+from tarrafa.schedule import LONGEST_SHARE, HostTraits
 from tarrafa.urls import host_name, site
 
 # Limits by which a host is given up: of its pages, of the visits that these may need, of its site, of its address.
@@ -39,6 +39,7 @@ class CrawlLimits(NamedTuple):
     site_pages: int | None = None
     address_pages: int | None = None
     url_budgets: tuple[UrlBudget, ...] = ()
+    longest_share: float = LONGEST_SHARE  # of hosts that enter: those that have waited longest
 
     def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
         """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""

@@ -1,18 +1,19 @@
 """Which of the URLs that pages name are offered to the repository, with what priority, depth and kind."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import repeat
 
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract
 from tarrafa.obey import is_nofollow
-from tarrafa.schedule import SITEMAP_PRIORITY, Order, Scope, UrlKind
+from tarrafa.schedule import SITEMAP_PRIORITY, Order, Scope, UrlKind, WeightKind
 from tarrafa.urls import host_of
 
 _ALL = slice(None)
 SLICE_URLS = 500  # URLs of a long sitemap that are judged in one turn of the event loop
+SEED_CASH = 1 << 20
 _HOOK = "hook"  # the refusal of a URL by a hook
 
 # Takes a URL and its depth; returns why it is not visited, or None.
@@ -23,6 +24,7 @@ class Discovery:
     def __init__(self, scope: Scope, order: Order, hooks: CrawlHooks | None = None) -> None:
         self._judge: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
         self._order = order
+        self._has_cash = order.weight is WeightKind.CASH
 
     def offer_seed(self, into: Unsaved, url: str) -> bool:
         """Offer a seed; return False if it is refused. No page links to it, so offering it again changes nothing."""
@@ -31,6 +33,8 @@ class Discovery:
             into.counts[f"refusal {refusal}"] += 1
             return False
         into.found.setdefault(url, [self._order.priority(url), 0, 0, 0, UrlKind.PAGE])
+        if self._has_cash:
+            into.weights.setdefault(url, SEED_CASH)
         return True
 
     def offer(self, into: Unsaved, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
@@ -45,10 +49,13 @@ class Discovery:
         else:
             into.offer(url, self._order.priority(url), depth, UrlKind.PAGE, is_outside)
 
-    def follow_links(self, into: Unsaved, found: Extract, depth: int) -> None:
-        """Offer the links of a page. A URL found before is counted, and not judged again."""
+    def follow_links(self, into: Unsaved, found: Extract, depth: int, cash: int = 0) -> None:
+        """Offer the links of a page. A URL found before is counted, and not judged again.
+
+        `cash` is what the page passes on to them, in equal parts.
+        """
         known, counts, own = into.found, into.counts, f"{host_of(found.url)}/"
-        judge, priority = self._judge, self._order.priority
+        judge, priority, language = self._judge, self._order.priority, found.document.language
         for target, rel in zip(found.links.targets, found.links.rels, strict=True):
             if rel and is_nofollow(rel):
                 counts["refusal nofollow"] += 1
@@ -61,7 +68,10 @@ class Discovery:
             elif (refusal := judge(target, depth)) is not None:
                 counts[f"refusal {refusal}"] += 1
             else:
-                known[target] = [priority(target), 1, int(not target.startswith(own)), depth, UrlKind.PAGE]
+                outside = int(not target.startswith(own))
+                known[target] = [priority(target, language), 1, outside, depth, UrlKind.PAGE]
+        if self._has_cash:
+            _pass_on(cash, found.links.targets, into)
 
     def follow_listed(self, into: Unsaved, found: Extract, depth: int, which: slice = _ALL) -> None:
         """Offer the URLs that a sitemap or feed lists."""
@@ -78,6 +88,14 @@ class Discovery:
             self.follow_listed(judged, found, depth, slice(start, start + SLICE_URLS))
             await asyncio.sleep(0)
         return judged
+
+
+def _pass_on(cash: int, targets: Sequence[str], into: Unsaved) -> None:
+    """Add to the weight of each URL that was offered its part of the cash, at least 1."""
+    part = max(1, cash // max(1, len(targets)))
+    for target in targets:
+        if target in into.found:
+            into.weights[target] = into.weights.get(target, 0) + part
 
 
 def _with_hooks(judge: UrlJudge, hooks: CrawlHooks) -> UrlJudge:

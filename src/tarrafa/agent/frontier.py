@@ -9,7 +9,6 @@ its URLs to the repository and is held back here until its time has come. What i
 """
 
 import heapq
-from collections import OrderedDict
 from typing import NamedTuple
 
 from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
@@ -26,8 +25,11 @@ from tarrafa.schedule import (
     HostFailure,
     HostGivenUp,
     HostHistory,
+    HostQueue,
     HostSuspended,
     HostTraits,
+    Order,
+    QueuedHost,
     Scope,
     Workbench,
 )
@@ -38,6 +40,7 @@ from tarrafa.verify import Scheduled
 TICK_HOSTS_COUNT = 500
 # Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.
 _SUSPENDED_LIMIT = 20_000
+_AT_ONCE = float("-inf")  # the key of a host that comes back: its turn had come before
 
 
 class SuspendedHosts(NamedTuple):
@@ -56,10 +59,12 @@ class Frontier:
         workbench: Workbench,
         hosts: HostTable,
         scope: Scope,
+        order: Order,
         limits: CrawlLimits,
         buffer_limit: int = BUFFER_LIMIT,
     ) -> None:
         self._workbench = workbench
+        self._order = order
         self._hosts = hosts
         self._scope = scope
         self._limits = limits
@@ -69,7 +74,7 @@ class Frontier:
         self.instructions: list[Instruction] = []
         # Hosts with buffered URLs that are to enter the workbench. Filled by scheduled, release, _wake and _refill,
         # emptied by tick.
-        self._entering: OrderedDict[str, None] = OrderedDict()
+        self._entering = HostQueue(limits.longest_share)
         # Suspended hosts that keep a URL here: a heap by wall-clock time. Filled by hold_back, emptied by _wake.
         self._suspended: list[tuple[float, str]] = []
         self._suspended_names: set[str] = set()
@@ -96,7 +101,7 @@ class Frontier:
 
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
-        name, urls, depths, kinds, left_count = scheduled
+        name, left_count = scheduled.host, scheduled.left_count
         if not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
@@ -109,6 +114,10 @@ class Frontier:
             return False
         if host.status == HostStatus.GIVEN_UP:
             self._hosts.welcome(host)
+        return self._take(host, scheduled, at)
+
+    def _take(self, host: HostRecord, scheduled: Scheduled, at: Instant) -> bool:
+        name, urls, depths, kinds, left_count, *_ = scheduled
         # The workbench keeps its own time: it may be about to let the host come back.
         is_here = self._workbench.is_suspended(name)
         if host.status == HostStatus.SUSPENDED and (is_here or self._wait_seconds(host, at)):
@@ -118,8 +127,11 @@ class Frontier:
                 self.hold_back(name, host.until)
             return False
         has_new = self.urls.add(name, urls, depths, kinds) > 0
-        if has_new and name not in self._held:
-            self._entering[name] = None
+        if scheduled.weights:
+            self.urls.set_cash(urls, scheduled.weights)
+        if (has_new and name not in self._held) or name in self._entering:
+            facts = QueuedHost(name, left_count, host.pages, host.total_seconds, scheduled.key)
+            self._entering.push(name, self._order.host_key(facts))
         return has_new
 
     def _is_admissible(self, name: str) -> bool:
@@ -145,8 +157,7 @@ class Frontier:
         for _ in range(TICK_HOSTS_COUNT):
             if not self._entering or not self._has_room(at):
                 return
-            name, _ = self._entering.popitem(last=False)
-            self._refill(name, at)
+            self._refill(self._entering.pop(), at)
 
     def _has_room(self, at: Instant) -> bool:
         """Make room on the workbench by evicting suspended hosts if needed; return True if a host can enter."""
@@ -170,7 +181,7 @@ class Frontier:
         if not urls:
             self._workbench.remove_if_idle(name, at.monotonic)
         elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
-            self._entering[name] = None
+            self._entering.push(name, _AT_ONCE)
 
     def _history(self, host: HostRecord, at: Instant) -> HostHistory:
         if not host.answers and not (host.until or host.suspensions or host.consecutive_failures):
@@ -189,7 +200,7 @@ class Frontier:
                 return
             name = heapq.heappop(self._suspended)[1]
             self._suspended_names.remove(name)
-            self._entering[name] = None
+            self._entering.push(name, _AT_ONCE)
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `tick` may let a host enter; None if only events can tell."""
@@ -217,7 +228,7 @@ class Frontier:
     def release(self, name: str) -> None:
         if name in self._held:
             self._held.remove(name)
-            self._entering[name] = None
+            self._entering.push(name, _AT_ONCE)
 
     def may_contact(self, name: str, at: Instant) -> bool:
         """Return True if a host may be asked for the robots.txt of another."""

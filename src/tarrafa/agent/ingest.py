@@ -27,7 +27,7 @@ from tarrafa.records import Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Visit
 
 # Names of the annotations in the archive.
-_DEPTH, _USAGE = "depth", "robots-usage"
+_DEPTH, _USAGE, _CASH = "depth", "robots-usage", "cash"
 # The limits of a micro-batch. Smaller ones cost more CPU: each turn of the event loop then does less.
 _BATCH_COUNT, _BATCH_BYTES = 24, 480_000
 _LINK_BYTES = 300  # estimated memory for one link
@@ -38,14 +38,16 @@ class Annotations(NamedTuple):
 
     depth: int  # links from a seed
     usage: tuple[str, ...] = ()  # what the host's robots.txt says about its use
+    cash: int = 0  # what it passes on to the URLs that it links to
 
     def fields(self) -> Headers:
-        return ((_DEPTH, str(self.depth)), *[(_USAGE, line) for line in self.usage])
+        cash = ((_CASH, str(self.cash)),) if self.cash else ()
+        return ((_DEPTH, str(self.depth)), *[(_USAGE, line) for line in self.usage], *cash)
 
 
 def annotations_of(fields: Headers) -> Annotations:
     usage = tuple(value for name, value in fields if name == _USAGE)
-    return Annotations(int(header(fields, _DEPTH) or 0), usage)
+    return Annotations(int(header(fields, _DEPTH) or 0), usage, int(header(fields, _CASH) or 0))
 
 
 class Arrival(NamedTuple):
@@ -212,7 +214,7 @@ def collect(
     if directives.nofollow:
         into.counts["refusal nofollow"] += len(found.links)
     else:
-        discovery.follow_links(into, found, annotations.depth + 1)
+        discovery.follow_links(into, found, annotations.depth + 1, annotations.cash)
 
 
 def _add_document(

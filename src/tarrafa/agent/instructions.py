@@ -29,6 +29,7 @@ class Fetch(NamedTuple):
     request: Request
     purpose: Purpose
     depth: int = 0  # links from a seed
+    cash: int = 0  # what the page passes on to those that it links to
 
 
 class EndUrl(NamedTuple):

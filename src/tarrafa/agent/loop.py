@@ -278,7 +278,7 @@ class Agent:
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
-        visit, request, purpose, depth = fetch
+        visit, request, purpose, depth, cash = fetch
         self._recent.begin(visit.host, request.url, self._clock.monotonic())
         got = await self._transport.fetch(request)
         seconds = self._recent.end(request.url, got, self._clock.monotonic())
@@ -289,7 +289,8 @@ class Agent:
         elif isinstance(got, Failure):
             self._visits.page_failed(visit, got, instant_of(self._clock))
         else:
-            await self._ingest.add(visit, got, Annotations(depth, self._robots.usage(visit.host, visit.url)))
+            usage = self._robots.usage(visit.host, visit.url)
+            await self._ingest.add(visit, got, Annotations(depth, usage, cash))
         self._carry_out()
 
     async def _decoded_robots(self, got: Page | Failure) -> Page | Failure:

@@ -8,6 +8,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from typing import Protocol
 
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.host_database import Checkpoint, HostDatabase
@@ -26,7 +27,17 @@ from tarrafa.keep import (
     read_whole_pages,
 )
 from tarrafa.memory import return_freed_memory
-from tarrafa.verify import HostCollision, Repository, RepositoryBounds, RepositoryCounts, Scheduled, Veuniq
+from tarrafa.verify import (
+    HostCollision,
+    Repository,
+    RepositoryBounds,
+    RepositoryCounts,
+    Scheduled,
+    UrlOrder,
+    Veuniq,
+    Weigh,
+    by_priority,
+)
 
 _DEFAULT_BOUNDS = RepositoryBounds()
 _JOIN_EVERY = 8  # checkpoints
@@ -39,12 +50,30 @@ def _nothing() -> None:
     """Do nothing: all is durable already."""
 
 
+class Weighing(Protocol):
+    """Weights of URLs that are computed beside the crawl, again and again as it grows."""
+
+    def current(self, collected_count: int) -> tuple[int, Weigh] | None:
+        """Return the number of the newest weights, and what returns them; None if there are none yet."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Store:
     """Used by one thread at a time."""
 
-    def __init__(self, folder: CrawlFolder, bounds: RepositoryBounds = _DEFAULT_BOUNDS) -> None:
+    def __init__(
+        self,
+        folder: CrawlFolder,
+        bounds: RepositoryBounds = _DEFAULT_BOUNDS,
+        order: UrlOrder = by_priority,
+        weighing: Weighing | None = None,
+    ) -> None:
         self._folder = folder
-        self._repository = Veuniq(folder.repository, bounds=bounds)
+        self._weighing = weighing
+        self._weighed: dict[int, int] = {}  # the number of the weights that each block has
+        self._repository = Veuniq(folder.repository, bounds=bounds, order=order)
         try:
             self._hosts = HostDatabase(folder.hosts)
             self.checkpoint = self._hosts.checkpoint()
@@ -117,8 +146,20 @@ class Store:
         self._batches.remove(number)
         return_freed_memory()
         self.pending_count = 0
-        self.counts = self._repository.counts()
-        return self.scheduled(self._repository.blocks_verified())
+        self.counts, blocks = self._repository.counts(), self._repository.blocks_verified()
+        self._weigh(blocks)
+        return self.scheduled(blocks)
+
+    def _weigh(self, blocks: list[int]) -> None:
+        """Give the URLs of some blocks the newest weights, if they have older ones."""
+        found = None if self._weighing is None else self._weighing.current(self.counts.collected)
+        if found is None:
+            return
+        number, weigh = found
+        for block in blocks:
+            if self._weighed.get(block) != number:
+                self._repository.weigh(block, weigh)
+                self._weighed[block] = number
 
     def take_collisions(self) -> list[HostCollision]:
         """Return the hosts that the cycles since the last call could not admit."""
@@ -147,6 +188,8 @@ class Store:
     def close(self) -> None:
         """Close both, also if one of them fails."""
         with ExitStack() as parts:
+            if self._weighing is not None:
+                parts.callback(self._weighing.close)
             parts.callback(self._repository.close)
             parts.callback(self._hosts.close)
 

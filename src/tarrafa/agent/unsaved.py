@@ -38,6 +38,7 @@ class Unsaved:
     found: FoundUrls = field(default_factory=dict)
     # What long sitemaps list, one dictionary for each. A URL may stand in several.
     listed: list[FoundUrls] = field(default_factory=list)
+    weights: dict[str, int] = field(default_factory=dict)  # that found URLs gained; missing for 0
     counts: Totals = field(default_factory=Totals)
     size_bytes: int = 0  # of texts and links, estimated
     is_torn: bool = False  # a page is in the archive and only a part of it here: this must not be saved

@@ -6,7 +6,7 @@ committed it, or is found to have done so.
 
 import contextlib
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import xxhash
+from numpy.typing import NDArray
 
 from tarrafa.agent.unsaved import FoundUrls, Unsaved
 from tarrafa.disk import make_folder, map_disk_errors, remove_unfinished, replace_file
@@ -37,12 +38,15 @@ _EXTRACTED = pa.schema(
         ("outside", pa.uint16()),
         ("depth", pa.uint32()),
         ("kind", pa.uint8()),
+        ("weight", pa.uint32()),
     ]
 )
 _CHECKSUM_BYTES = 8
 # URLs converted at a time: each conversion holds the interpreter, and the event loop waits for it.
 PART_URLS = 5_000
-_FACTS = [np.dtype(kind.to_pandas_dtype()) for kind in _EXTRACTED.types[1:]]  # numbers for each found URL
+# Numbers for each found URL; its weight stands apart, because most crawls have none.
+_FACTS = [np.dtype(kind.to_pandas_dtype()) for kind in _EXTRACTED.types[1:-1]]
+_WEIGHT_MAX = np.iinfo(np.uint32).max
 
 
 def batch_of(number: int, unsaved: Unsaved) -> Batch:
@@ -117,11 +121,12 @@ def _collected_table(unsaved: Unsaved) -> pa.Table:
 
 
 def _extracted_table(unsaved: Unsaved) -> pa.Table:
-    parts = [pa.Table.from_arrays(arrays, schema=_EXTRACTED) for arrays in _extracted([unsaved.found, *unsaved.listed])]
+    found = chain(_extracted([unsaved.found], unsaved.weights), _extracted(unsaved.listed, {}))
+    parts = [pa.Table.from_arrays(arrays, schema=_EXTRACTED) for arrays in found]
     return _joined(_EXTRACTED, parts)
 
 
-def _extracted(found: Iterable[FoundUrls]) -> Iterator[list[pa.Array]]:
+def _extracted(found: Iterable[FoundUrls], weights: Mapping[str, int]) -> Iterator[list[pa.Array]]:
     for urls_with_facts in found:
         urls, facts = iter(urls_with_facts), chain.from_iterable(urls_with_facts.values())
         while part := list(islice(urls, PART_URLS)):
@@ -129,7 +134,14 @@ def _extracted(found: Iterable[FoundUrls]) -> Iterator[list[pa.Array]]:
             columns = [
                 np.minimum(row, np.iinfo(kind).max).astype(kind) for row, kind in zip(rows.T, _FACTS, strict=True)
             ]
+            columns.append(_weights(part, weights))
             yield [pa.array(part, pa.large_string()), *map(pa.array, columns)]
+
+
+def _weights(urls: Sequence[str], weights: Mapping[str, int]) -> NDArray[np.uint32]:
+    if not weights:
+        return np.zeros(len(urls), np.uint32)
+    return np.array([min(weights.get(url, 0), _WEIGHT_MAX) for url in urls], np.uint32)
 
 
 def _packed(table: pa.Table) -> bytes:

@@ -17,6 +17,8 @@ class UrlBuffer:
 
     def __init__(self, limit: int = BUFFER_LIMIT) -> None:
         self._limit = limit
+        # Cash of URLs that are buffered or handed out, where it is not 0. Filled by set_cash, emptied with the facts.
+        self._cash: dict[str, int] = {}
         # Depth and kind of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
         self._facts: dict[str, tuple[int, int]] = {}
         # Each host's URLs that are not handed out. Filled by add and put_back, emptied by pop and drop.
@@ -24,15 +26,34 @@ class UrlBuffer:
         self._count = 0
 
     def add(self, host: str, urls: Sequence[str], depths: Sequence[int], kinds: Sequence[int]) -> int:
-        """Buffer URLs of a host; return how many were not here already."""
-        room = max(0, self._limit - self._count)
+        """Buffer URLs of a host; return how many were not here already. All buffered ones take the order given."""
         new = [each for each in zip(urls, zip(depths, kinds, strict=True), strict=True) if each[0] not in self._facts]
-        del new[room:]
+        if self._count + len(new) > self._limit:
+            self._make_room()
+        del new[max(0, self._limit - self._count) :]
         if new:
             self._facts.update(new)
-            self._queues.setdefault(host, deque()).extend([url for url, _ in new])
+            queue = self._queues.get(host)
+            if queue is None:
+                self._queues[host] = deque([url for url, _ in new])
+            else:
+                self._queues[host] = _merged(urls, queue, [url for url, _ in new])
             self._count += len(new)
         return len(new)
+
+    def set_cash(self, urls: Sequence[str], cash: Sequence[int]) -> None:
+        """Note what URLs have to pass on to those that they link to."""
+        self._cash.update([each for each in zip(urls, cash, strict=True) if each[1] and each[0] in self._facts])
+
+    def _make_room(self) -> None:
+        """Leave the last URLs of the longest queues to the repository, so that no host keeps others out.
+
+        Afterwards half of the room is free, unless there are very many hosts; so a URL costs O(1) of this.
+        """
+        share = self._limit // (2 * (len(self._queues) + 1))
+        if share:
+            for host in [host for host, queue in self._queues.items() if len(queue) > share]:
+                self.drop(host, keep=share)
 
     def pop(self, host: str, limit: int) -> list[str]:
         """Hand out the next URLs of a host."""
@@ -56,7 +77,9 @@ class UrlBuffer:
         queue = self._queues.get(host, deque())
         count = max(0, len(queue) - keep)
         for _ in range(count):
-            del self._facts[queue.pop()]
+            url = queue.pop()
+            del self._facts[url]
+            self._cash.pop(url, None)
         self._count -= count
         if not queue:
             self._queues.pop(host, None)
@@ -66,9 +89,13 @@ class UrlBuffer:
         """Forget URLs whose outcome the repository knows."""
         for url in urls:
             self._facts.pop(url, None)
+            self._cash.pop(url, None)
 
     def depth(self, url: str) -> int:
         return self._facts[url][0]
+
+    def cash(self, url: str) -> int:
+        return self._cash.get(url, 0)
 
     def is_sitemap(self, url: str) -> bool:
         return self._facts[url][1] == UrlKind.SITEMAP
@@ -85,3 +112,13 @@ class UrlBuffer:
     def __len__(self) -> int:
         """Return how many URLs are buffered."""
         return self._count
+
+
+def _merged(order: Sequence[str], queue: deque[str], new: Sequence[str]) -> deque[str]:
+    """Return the URLs of a queue and new ones in the order given; those that it does not name come last."""
+    here = {*queue, *new}
+    merged = deque([url for url in order if url in here])
+    if len(merged) < len(here):
+        here.difference_update(merged)
+        merged.extend([url for url in queue if url in here])
+    return merged

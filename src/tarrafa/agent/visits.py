@@ -252,7 +252,7 @@ class Visits:
             return None
         urls = self._frontier.urls
         request = Request(visit.url, address=visit.address, any_type=urls.is_sitemap(visit.url))
-        return Fetch(visit, request, Purpose.PAGE, urls.depth(visit.url))
+        return Fetch(visit, request, Purpose.PAGE, urls.depth(visit.url), urls.cash(visit.url))
 
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
         host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)

@@ -20,6 +20,7 @@ from tarrafa.configuration.contact import contact, is_public_name, require_conta
 from tarrafa.configuration.host_patterns import HOST_WORDS, HostPattern, host_pattern, matches_glob
 from tarrafa.configuration.sections import (
     KEYS,
+    ORDER_NAMES,
     SECTIONS,
     Configuration,
     CrawlSection,
@@ -28,7 +29,9 @@ from tarrafa.configuration.sections import (
     KeepSection,
     Key,
     LogSection,
+    OrderSection,
     PolitenessSection,
+    RepositorySection,
     WebSection,
 )
 from tarrafa.configuration.tables import (
@@ -48,6 +51,7 @@ __all__ = [
     "HOST_WORDS",
     "KEYS",
     "NO_SETTINGS",
+    "ORDER_NAMES",
     "SECTIONS",
     "Configuration",
     "CrawlSection",
@@ -60,7 +64,9 @@ __all__ = [
     "KeepSection",
     "Key",
     "LogSection",
+    "OrderSection",
     "PolitenessSection",
+    "RepositorySection",
     "ScopeRule",
     "UrlBudget",
     "UrlBudgets",

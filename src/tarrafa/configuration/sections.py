@@ -18,12 +18,17 @@ from tarrafa.configuration.value_types import (
     IntegerType,
     NumberType,
     OptionalType,
+    OrderType,
     SizeType,
     TextType,
     ValueType,
 )
 from tarrafa.logs import FORMATS, LEVELS
 
+ORDER_NAMES = (
+    *("level", "fifo", "lifo", "backlinks", "pagerank", "opic", "largest-host", "fastest-host", "best-hosts"),
+    *("random", "mix"),
+)
 _UNIT_SUFFIXES = ("_seconds", "_bytes")
 
 
@@ -44,9 +49,7 @@ class CrawlSection:
         TextType(300), "seeds", "hosts to crawl: any, seeds (the sites of the seeds), or a suffix such as br"
     )
     order: str = _key(
-        ChoiceType(("level", "fifo")),
-        "level",
-        "order of the URLs of a host: by depth in the site, or first found first",
+        OrderType(ORDER_NAMES), "level", "policy: which hosts enter next, and which URLs of a host come next"
     )
     depth: int = _key(
         IntegerType(0, 2**32 - 1), 2**32 - 1, "maximum number of links between a seed and a page; by default any number"
@@ -65,6 +68,35 @@ class CrawlSection:
         "maximum number of pages of all hosts at an address together",
     )
     in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, one per host")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSection:
+    """Settings of the policies of crawl.order."""
+
+    longest_share: float = _key(
+        NumberType(0.01, 1.0), 0.1, "share of entries that go to the host that has waited longest, whatever the policy"
+    )
+    best_hosts: int = _key(IntegerType(1, 10_000_000), 1_000, "best-hosts: number of hosts that are visited at a time")
+    random_seed: int = _key(IntegerType(0, 2**32 - 1), 0, "random: seed of the order")
+    weights: str = _key(
+        TextType(500), "level 1, backlinks 1", "mix: weight of each policy, from level, fifo, backlinks, pagerank, ..."
+    )
+    suffixes: str = _key(TextType(2_000), "none", "mix: modifiers of hosts by suffix, such as br 2, gov.br 4; or none")
+    languages: str = _key(
+        TextType(1_000), "none", "mix: modifiers by language of the page that links, such as pt 2; or none"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySection:
+    """How many URLs of a host are scheduled, and when a block of the repository is split."""
+
+    scheduled: int = _key(IntegerType(1, 1_000_000), 1_000, "URLs of a host that are scheduled at a time")
+    refill_below: int = _key(
+        IntegerType(1, 1_000_000), 10, "scheduled URLs of a host below which more are scheduled; at most scheduled"
+    )
+    block_hosts: int = _key(IntegerType(2, 10_000_000), 100_000, "hosts of a block beyond which it is split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +264,8 @@ class Configuration:
     """Every section, and where each value came from. Each room is given its own section only."""
 
     crawl: CrawlSection = field(default_factory=CrawlSection)
+    order: OrderSection = field(default_factory=OrderSection)
+    repository: RepositorySection = field(default_factory=RepositorySection)
     politeness: PolitenessSection = field(default_factory=PolitenessSection)
     fetch: FetchSection = field(default_factory=FetchSection)
     extract: ExtractSection = field(default_factory=ExtractSection)
@@ -259,6 +293,8 @@ class Configuration:
 
 SECTIONS: dict[str, type] = {
     "crawl": CrawlSection,
+    "order": OrderSection,
+    "repository": RepositorySection,
     "politeness": PolitenessSection,
     "fetch": FetchSection,
     "extract": ExtractSection,

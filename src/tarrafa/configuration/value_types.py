@@ -6,6 +6,7 @@ A default is given as a user would write it and passes the same checks. Errors a
 
 import math
 import re
+from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 from tarrafa.addresses import parse_address
@@ -260,6 +261,26 @@ class ChoiceType(NamedTuple):
         return ", ".join(f'"{option}"' for option in self.options)
 
 
+class OrderType(NamedTuple):
+    """A policy by its name, or a class of the user's own."""
+
+    names: tuple[str, ...]
+
+    def read(self, raw: object) -> str:
+        if not isinstance(raw, str) or (raw not in self.names and not _CLASS.fullmatch(raw)):
+            near = get_close_matches(raw, self.names, n=1) if isinstance(raw, str) else []
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise InputError(f"{_shown(raw)} is not one of {self.describe()}{hint}")
+        return raw
+
+    def write(self, value: str) -> str:
+        return f'"{value}"'
+
+    def describe(self) -> str:
+        return ", ".join(f'"{name}"' for name in self.names) + ', or a class of your own as "module:Class"'
+
+
+_CLASS = re.compile(r"[A-Za-z_][\w.]{0,200}:[A-Za-z_]\w{0,200}", re.ASCII)
 _COOKIES = re.compile(r"[^\s=;,]+=[^\s;,]*(?:; ?[^\s=;,]+=[^\s;,]*)*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HEADERS_LIMIT, _HEADER_CHARS = 20, 4_000

@@ -30,7 +30,7 @@ from tarrafa.keep.catalogue import LinkCatalogue
 from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_document, find_newest_links
 from tarrafa.obey import Basis, deciding_line, is_nofollow, permission_of
 from tarrafa.urls import BaseUrl, host_of
-from tarrafa.verify import host_urls, hosts_left, is_waiting, locate
+from tarrafa.verify import UrlOrder, by_priority, host_urls, hosts_left, is_waiting, locate
 
 _SOURCES = 20  # pages that link to a URL, those visited last
 _NEXT_URLS = 5
@@ -47,6 +47,7 @@ class CrawlRules(NamedTuple):
     delay_of: Callable[[HostRecord], HostDelay]
     pages_limit_of: Callable[[HostRecord], int]
     robots_token: str
+    order: UrlOrder = by_priority  # of the URLs of a host
 
 
 class CrawlReader:
@@ -59,7 +60,7 @@ class CrawlReader:
 
     def url(self, url: str) -> UrlEvidence:
         """Return what is known of a canonical URL."""
-        folder, place = self._folder, locate(self._folder.repository, url)
+        folder, place = self._folder, locate(self._folder.repository, url, self._rules.order)
         with closing(HostDatabaseReader(folder.hosts)) as database:
             host = self._host(database, host_of(url), url)
             checkpoint = database.checkpoint().number
@@ -122,7 +123,7 @@ class CrawlReader:
     def _host(self, database: HostDatabaseReader, name: str, url: str) -> HostEvidence:
         record = self._journal().get(name) or database.host(name)
         own = record or HostRecord(name)
-        urls = host_urls(self._folder.repository, name, _NEXT_URLS)
+        urls = host_urls(self._folder.repository, name, _NEXT_URLS, self._rules.order)
         robots, refusal = self._robots(database, name, url), self._rules.host_refusal(name) or ""
         delay, limit = self._rules.delay_of(own), self._rules.pages_limit_of(own)
         return HostEvidence(name, record, robots, delay, limit, urls, refusal)

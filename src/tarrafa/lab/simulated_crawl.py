@@ -162,17 +162,17 @@ class SimulatedCrawl:
         elif isinstance(result, Failure):
             visits.page_failed(instruction.visit, result, self._at)
         elif visits.page_fetched(instruction.visit, result, self._at):
-            self._ingest(result, instruction.depth + 1)
+            self._ingest(result, instruction)
         self._carry_out()
 
-    def _ingest(self, page: Page, depth: int) -> None:
+    def _ingest(self, page: Page, fetch: Fetch) -> None:
         """Take in a page as the agent does, without its text."""
         self._end(page.url, page.status)
         self._unsaved.counts["pages"] += 1
         if page.status == 200:
             self.pages.append(page.url)
-        found = self._extract(page)
-        self._brain.discovery.follow_links(self._unsaved, found, depth)
+        found, depth = self._extract(page), fetch.depth + 1
+        self._brain.discovery.follow_links(self._unsaved, found, depth, fetch.cash)
         self._brain.discovery.follow_listed(self._unsaved, found, depth)
         self._brain.visits.page_kept(page)
 

@@ -23,7 +23,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
-from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows, fingerprints_of, sorted_rows
+from tarrafa.rank.arrays import F32, I64, U32, U64, Mask, find_rows, fingerprints_of, host_hashes_of, sorted_rows
 from tarrafa.rank.pagerank import DAMPING, ITERATIONS_MAX, TOLERANCE
 
 FORMAT = 3
@@ -146,6 +146,11 @@ class Ranks:
         found = np.empty(len(order), np.float32)
         found[order] = _pick(self._columns.rank, rows, is_known)
         return found
+
+    def lookup_hosts(self, urls: pa.Array) -> F32:
+        """Return the rank of each URL's host; 0 if the host is unknown. The URLs are canonical."""
+        rows, is_known = find_rows(self._columns.hosts, host_hashes_of(urls))
+        return _pick(self._columns.host_ranks, rows, is_known)
 
     def anchors(self, fingerprints: U64) -> list[list[tuple[str, int]]]:
         """Return the texts of links to each URL, with the number of hosts that use them, best first."""

@@ -4,10 +4,10 @@ In: seeds as a user writes them, URLs that were found, results of visits, and th
 in which order, and the visits that may begin now. This room does no I/O and reads no clock, so politeness is proved by
 plain tests and simulated at any speed. The life of a host:
 
-1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first.
-2. The host enters the `Workbench` with up to 10 URLs; the caller keeps the others. `next_unresolved` asks for its
-   addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address share a queue, and hosts of
-   one site take turns if sites rest.
+1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first, and which hosts.
+2. The host waits in the `HostQueue`. It enters the `Workbench` with up to 10 URLs; the caller keeps the others.
+   `next_unresolved` asks for its addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address
+   share a queue, and hosts of one site take turns if sites rest.
 3. `next` returns a visit when the delays of host and address have passed; `ended` takes its result. The next delay
    counts from then: the policy of `delays`, or what the host asks for if that is longer.
 4. When the host runs low, `needs_urls` names it. The caller adds more URLs or removes it. A removed host is remembered
@@ -28,6 +28,7 @@ from tarrafa.schedule.delays import (
     HostTraits,
     TenTimesDelay,
 )
+from tarrafa.schedule.host_queue import LONGEST_SHARE, HostQueue
 from tarrafa.schedule.hosts import QUEUED_URLS_LIMIT
 from tarrafa.schedule.lookup_queue import LOOKUPS_LIMIT, LookupQueue
 from tarrafa.schedule.messages import (
@@ -44,11 +45,22 @@ from tarrafa.schedule.messages import (
 )
 from tarrafa.schedule.order import (
     SITEMAP_PRIORITY,
+    Backlinks,
+    BestHosts,
+    FastestHost,
     Fifo,
+    HeaviestFirst,
+    LargestHost,
     Level,
+    Lifo,
     Order,
+    QueuedHost,
+    RandomOrder,
+    UrlFacts,
     UrlKind,
+    WeightKind,
 )
+from tarrafa.schedule.order_mix import Mix, MixSettings, read_modifiers, read_weights
 from tarrafa.schedule.outage import OutageBreaker
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
@@ -57,43 +69,59 @@ from tarrafa.schedule.workbench import Workbench
 
 __all__ = [
     "BUSY_STATUSES",
+    "LONGEST_SHARE",
     "LOOKUPS_LIMIT",
     "NO_HISTORY",
     "QUEUED_URLS_LIMIT",
     "SITEMAP_PRIORITY",
     "WAIT_MAX_SECONDS",
     "BackOff",
+    "Backlinks",
     "BadSeed",
+    "BestHosts",
     "ConstantDelay",
     "DeadlineDelay",
     "DelayPolicy",
     "Delays",
     "DensityDelay",
+    "FastestHost",
     "Fate",
     "Fifo",
     "FollowUp",
+    "HeaviestFirst",
     "HostFailure",
     "HostGivenUp",
     "HostHistory",
+    "HostQueue",
     "HostSuspended",
     "HostTraits",
+    "LargestHost",
     "Level",
+    "Lifo",
     "LookupQueue",
+    "Mix",
+    "MixSettings",
     "Order",
     "OutageBreaker",
+    "QueuedHost",
+    "RandomOrder",
     "Refusal",
     "RetryPolicy",
     "Scope",
     "Seeds",
     "TenTimesDelay",
     "UrlBounds",
+    "UrlFacts",
     "UrlKind",
     "Visit",
     "VisitResult",
+    "WeightKind",
     "Workbench",
     "WorkbenchCounts",
     "join_seeds",
+    "read_modifiers",
     "read_seed",
     "read_seeds",
+    "read_weights",
     "rule_of",
 ]

@@ -16,21 +16,24 @@ Batches are numbered by the caller, in ascending order; guarantee 6 rests on the
 the same length, and the order of its rows has no meaning. URLs are canonical.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tarrafa.errors import WorkError
 from tarrafa.records import DEPTH_MAX
 
 # A list of Python strings, or an Arrow column, which is how a crawl's batches come.
 Urls: TypeAlias = Sequence[str] | pa.LargeStringArray
 
+FIRST_PRIORITY = 0  # comes before all other URLs, in every order
 PRIORITY_MAX = 2**16 - 1
 LINKS_MAX = 2**16 - 1
+WEIGHT_MAX = 2**32 - 1
 HASHES = 2**64  # the blocks divide the hashes of hosts among them
 
 
@@ -45,7 +48,7 @@ class Collected(NamedTuple):
 
 
 class Extracted(NamedTuple):
-    """URLs found in pages (the papers' E). A URL may occur many times."""
+    """URLs found in pages (the papers' E). A URL may occur many times. The weights may be missing: all are 0 then."""
 
     urls: Urls = ()
     priority: NDArray[np.uint16] = np.empty(0, np.uint16)  # lower is fetched first
@@ -53,6 +56,7 @@ class Extracted(NamedTuple):
     outside: NDArray[np.uint16] = np.empty(0, np.uint16)  # of these, from other hosts
     depth: NDArray[np.uint32] = np.empty(0, np.uint32)  # links from a seed
     kind: NDArray[np.uint8] = np.empty(0, np.uint8)  # a number of the caller's; of several, the greatest is kept
+    weight: NDArray[np.uint32] = np.empty(0, np.uint32)  # a number of the caller's; it is added to that of the URL
 
 
 class Batch(NamedTuple):
@@ -95,6 +99,7 @@ class Known(NamedTuple):
     status: int | None = None
     file: int | None = None
     offset: int | None = None
+    weight: int = 0  # only of a `Repository`
 
 
 class UrlState(StrEnum):
@@ -143,6 +148,80 @@ class Scheduled(NamedTuple):
     depths: list[int]  # one for each URL, as are the kinds
     kinds: list[int]
     left_count: int  # all URLs of the host that are not collected: scheduled or remaining
+    key: float = 0.0  # of the first URL, by the order of the repository
+    weights: Sequence[int] = ()  # one for each URL, or none if all are 0
+
+
+class UrlColumns(NamedTuple):
+    """What an order of URLs may depend on: one entry for each URL."""
+
+    priority: NDArray[np.uint16]
+    depth: NDArray[np.uint32]
+    links: NDArray[np.uint16]
+    outside: NDArray[np.uint16]
+    weight: NDArray[np.uint32]
+    number: NDArray[np.uint32]  # greater for a URL that was admitted later
+
+
+Keys: TypeAlias = NDArray[Any]
+# Returns a number for each URL, lower first; of equal numbers, the URL that was admitted first. The number of a URL
+# depends on its own columns only. URLs of `FIRST_PRIORITY` come before all others, whatever it returns.
+UrlOrder: TypeAlias = Callable[[UrlColumns], Keys]
+# Returns the new weights of URLs.
+Weigh: TypeAlias = Callable[[pa.LargeStringArray], NDArray[np.uint32]]
+
+
+def by_priority(urls: UrlColumns) -> Keys:
+    """Order URLs by priority, then by depth."""
+    return urls.priority.astype(np.int64) << 32 | urls.depth
+
+
+def checked_keys(keys: Keys, count: int) -> Keys:
+    """Return the keys of `count` URLs as 64-bit numbers; raise `WorkError` if they cannot order URLs."""
+    keys = np.asarray(keys)
+    if keys.shape != (count,) or keys.dtype.kind not in "iuf" or np.isnan(keys).any():
+        raise WorkError("the order of crawling must return one number for each URL; correct the class of crawl.order")
+    return keys.astype(np.float64 if keys.dtype.kind == "f" else np.int64, copy=False)
+
+
+def first_placed(keys: Keys, urls: UrlColumns) -> Keys:
+    """Return the keys with URLs of `FIRST_PRIORITY` before all others, by depth."""
+    firsts = np.flatnonzero(urls.priority == FIRST_PRIORITY)
+    if not len(firsts):
+        return keys
+    keys = keys.copy()
+    is_whole = keys.dtype.kind == "i"
+    keys[firsts] = np.iinfo(np.int64).min + urls.depth[firsts].astype(np.int64) if is_whole else -np.inf
+    return keys
+
+
+class Division(Protocol):
+    """Chooses which URLs of a host are scheduled, and which remain; the lowest keys are scheduled.
+
+    `Expansion` fulfils it: it chooses among URLs that were never collected. A policy of freshness chooses among the
+    collected ones too, by when each is due again; it needs a state of its own for URLs that were scheduled anew.
+    """
+
+    def first(self, urls: UrlColumns, url_bytes: NDArray[np.integer[Any]]) -> Keys:
+        """Order the URLs of hosts that are new. `url_bytes` are the lengths of their URLs."""
+        ...
+
+    def next(self, urls: UrlColumns) -> Keys:
+        """Order the remaining URLs of hosts that have fewer than `Quota.refill_below` scheduled ones."""
+        ...
+
+
+class Expansion:
+    """Fulfils `Division`: a new host starts with its shortest URLs, and goes on in an order of URLs."""
+
+    def __init__(self, order: UrlOrder = by_priority) -> None:
+        self._order = order
+
+    def first(self, urls: UrlColumns, url_bytes: NDArray[np.integer[Any]]) -> Keys:  # noqa: ARG002 - the contract's
+        return url_bytes
+
+    def next(self, urls: UrlColumns) -> Keys:
+        return self._order(urls)
 
 
 class RepositoryCounts(NamedTuple):
@@ -192,10 +271,14 @@ class Repository(UniquenessEngine, Protocol):
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
         """Yield, for each host of the block that has any, its scheduled URLs, at most `per_host` of them.
 
-        They are ordered by priority, then by depth, then by admission. When a cycle leaves a host with fewer than
-        `Quota.refill_below` scheduled URLs, it schedules up to `Quota.scheduled` of the remaining ones: the shortest
-        for a host that is new, else in that order. A URL stays scheduled until it is collected.
+        They are in the order of the repository: by default by priority, then by depth, then by admission. When a cycle
+        leaves a host with fewer than `Quota.refill_below` scheduled URLs, it schedules up to `Quota.scheduled` of the
+        remaining ones, which its `Division` chooses. A URL stays scheduled until it is collected.
         """
+        ...
+
+    def weigh(self, block: int, weigh: Weigh) -> None:
+        """Replace the weights of all URLs of a block that are not collected. Durable on return."""
         ...
 
 

@@ -6,10 +6,13 @@ its batch. Nothing survives the process, so guarantee 5 holds only while it live
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from tarrafa.records import DEPTH_MAX
 from tarrafa.urls import HOST_START, fingerprint, host_hash
@@ -17,14 +20,23 @@ from tarrafa.verify.contract import (
     HASHES,
     LINKS_MAX,
     PRIORITY_MAX,
+    WEIGHT_MAX,
     Batch,
     Cycle,
+    Division,
+    Expansion,
     HostCollision,
     Known,
     Quota,
     RepositoryCounts,
     Scheduled,
+    UrlColumns,
+    UrlOrder,
     Urls,
+    Weigh,
+    by_priority,
+    checked_keys,
+    first_placed,
 )
 
 _DEFAULT_QUOTA = Quota()
@@ -50,6 +62,9 @@ class _MemoryUrl:
     kind: int = 0
     links: int = 0
     outside: int = 0
+    weight: int = 0
+    # Its keys: by the order of the repository, by that with URLs of `FIRST_PRIORITY` first, and by the division.
+    keys: tuple[float, float, float] | None = None
     order: int = -1  # of admission; -1 for a URL that waits for its first cycle
     is_scheduled: bool = False
     visit: _MemoryVisit | None = None
@@ -60,19 +75,26 @@ class _MemoryUrl:
     new_kind: int = 0
     new_links: int = 0
     new_outside: int = 0
+    new_weight: int = 0
     new_visit: _MemoryVisit | None = None
 
     @property
-    def place(self) -> tuple[int, int, int]:
-        """Its place among the URLs of its host."""
-        return self.priority, self.depth, self.order
+    def place(self) -> tuple[float, int]:
+        """Its place among the remaining URLs of its host."""
+        assert self.keys is not None
+        return self.keys[2], self.order
+
+    def __lt__(self, other: "_MemoryUrl") -> bool:
+        """Decide between two entries of one URL at the same place."""
+        return False
 
     def known(self) -> Known:
         numbers = self.priority, self.links, self.outside, self.depth, self.kind
-        fields = self.url, self.visit is not None, *numbers
+        known = Known(self.url, self.visit is not None, *numbers, weight=self.weight)
         if self.visit is None:
-            return Known(*fields)
-        return Known(*fields, self.visit.at_seconds, self.visit.status, self.visit.file, self.visit.offset)
+            return known
+        at_seconds, status, file, offset = self.visit.at_seconds, self.visit.status, self.visit.file, self.visit.offset
+        return known._replace(at_seconds=at_seconds, status=status, file=file, offset=offset)
 
 
 @dataclass(slots=True, eq=False)
@@ -81,8 +103,8 @@ class _MemoryHost:
     block: "_MemoryBlock"
     urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission
     scheduled: dict[str, _MemoryUrl] = field(default_factory=dict)
-    # Heap of (priority, depth, order, URL). An entry is stale if its URL was scheduled, collected or moved.
-    remaining: list[tuple[int, int, int, _MemoryUrl]] = field(default_factory=list)
+    # Heap of (key, order, URL). An entry is stale if its URL was scheduled, collected or moved.
+    remaining: list[tuple[float, int, _MemoryUrl]] = field(default_factory=list)
     left_count: int = 0
     # The scheduled URLs in order; None when they changed since they were last asked for.
     ordered: list[_MemoryUrl] | None = None
@@ -101,15 +123,18 @@ class _MemoryHost:
                 chosen.append(each)
         self.schedule(chosen)
 
-    def start(self, quota: Quota) -> None:
-        """Schedule the shortest URLs of a new host."""
-        left = sorted((each for each in self.urls if each.visit is None), key=lambda each: len(each.url))
+    def start(self, quota: Quota, division: Division) -> None:
+        """Schedule the first URLs of a new host."""
+        left = [each for each in self.urls if each.visit is None]
+        lengths = np.array([len(each.url) for each in left], np.int64)
+        keys = checked_keys(division.first(_columns(left), lengths), len(left))
+        left = [left[place] for place in np.argsort(keys, kind="stable").tolist()]
         self.schedule(left[: quota.scheduled])
         self.remaining = [(*each.place, each) for each in left[quota.scheduled :]]
         heapify(self.remaining)
 
     def reorder(self, each: _MemoryUrl) -> None:
-        """Let the order of the host's URLs follow a new priority or depth."""
+        """Let the order of the host's URLs follow a new key."""
         if each.is_scheduled:
             self.ordered = None
         else:
@@ -117,7 +142,7 @@ class _MemoryHost:
 
     def in_order(self) -> list[_MemoryUrl]:
         if self.ordered is None:
-            self.ordered = sorted(self.scheduled.values(), key=lambda each: each.place)
+            self.ordered = sorted(self.scheduled.values(), key=_first_place)
         return self.ordered
 
 
@@ -136,8 +161,18 @@ class _MemoryBlock:
 class MemoryRepository:
     """Fulfils `Repository`."""
 
-    def __init__(self, *, blocks: int = 1, quota: Quota = _DEFAULT_QUOTA, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        blocks: int = 1,
+        quota: Quota = _DEFAULT_QUOTA,
+        order: UrlOrder = by_priority,
+        division: Division | None = None,
+        seed: int = 0,
+    ) -> None:
         assert quota.scheduled >= quota.refill_below
+        self._order = order
+        self._division = division or Expansion(order)
         self._blocks = [_MemoryBlock(number) for number in range(blocks)]
         self._quota = quota
         self._seed = seed
@@ -174,14 +209,15 @@ class MemoryRepository:
         for place, (url, at_seconds, *rest) in enumerate(zip(_strings(told.urls), *pages, strict=True)):
             each, visit = self._offered(url), _MemoryVisit(batch.number, at_seconds, place, *rest)
             each.new_visit = visit if each.new_visit is None else max(visit, each.new_visit)
-        for url, priority, links, outside, depth, kind in zip(
-            _strings(found.urls), *(column.tolist() for column in found[1:]), strict=True
-        ):
+        weights = found.weight if len(found.weight) else np.zeros(len(found.urls), np.uint32)
+        columns = (column.tolist() for column in (*found[1:-1], weights))
+        for url, priority, links, outside, depth, kind, weight in zip(_strings(found.urls), *columns, strict=True):
             each = self._offered(url)
             each.new_priority, each.new_depth = min(each.new_priority, priority), min(each.new_depth, depth)
             each.new_kind = max(each.new_kind, kind)
             each.new_links += links
             each.new_outside += outside
+            each.new_weight += weight
 
     def _offered(self, url: str) -> _MemoryUrl:
         """Return the record of a URL, which now waits for a cycle of its block."""
@@ -216,9 +252,10 @@ class MemoryRepository:
             _merge(each)
         changed = _admit(block, fresh)
         _collect(now, changed)
+        self._place(offered)
         for host, is_new in changed.items():
             if is_new:
-                host.start(self._quota)
+                host.start(self._quota, self._division)
             elif len(host.scheduled) < self._quota.refill_below:
                 host.refill(self._quota)
         return Cycle(
@@ -245,6 +282,26 @@ class MemoryRepository:
                 del self._urls[each.url]
         return kept, [HostCollision(host, other, count) for (host, other), count in counts.items()]
 
+    def _place(self, urls: Sequence[_MemoryUrl]) -> None:
+        """Set the keys of URLs whose columns may have changed, and let the order of their hosts follow."""
+        columns = _columns(urls)
+        keys = checked_keys(self._order(columns), len(urls))
+        nexts = first_placed(checked_keys(self._division.next(columns), len(urls)), columns)
+        all_keys = zip(keys.tolist(), first_placed(keys, columns).tolist(), nexts.tolist(), strict=True)
+        for each, found in zip(urls, all_keys, strict=True):
+            if found != each.keys:
+                each.keys = found
+                if each.visit is None:
+                    each.host.reorder(each)
+
+    def weigh(self, block: int, weigh: Weigh) -> None:
+        hosts = self._blocks[block].hosts.values()
+        urls = [each for host in hosts for each in host.urls if each.visit is None]
+        weights = weigh(pa.array([each.url for each in urls], pa.large_string()))
+        for each, weight in zip(urls, weights.tolist(), strict=True):
+            each.weight = weight
+        self._place(urls)
+
     def lookup(self, url: str) -> Known | None:
         found = self._urls.get(url)
         return None if found is None or found.order < 0 else found.known()
@@ -258,7 +315,9 @@ class MemoryRepository:
             if host.scheduled:
                 best = host.in_order()[:per_host]
                 depths, kinds = [each.depth for each in best], [each.kind for each in best]
-                yield Scheduled(host.name, [each.url for each in best], depths, kinds, host.left_count)
+                weights = [each.weight for each in best]
+                facts = depths, kinds, host.left_count, _least_key(best), weights if any(weights) else []
+                yield Scheduled(host.name, [each.url for each in best], *facts)
 
     def counts(self) -> RepositoryCounts:
         hosts = [host for block in self._blocks for host in block.hosts.values()]
@@ -281,6 +340,26 @@ def _strings(urls: Urls) -> Iterable[str]:
     return urls if to_list is None else to_list()
 
 
+def _first_place(each: _MemoryUrl) -> tuple[float, int]:
+    assert each.keys is not None
+    return each.keys[1], each.order
+
+
+def _least_key(urls: Iterable[_MemoryUrl]) -> float:
+    return float(min(each.keys[0] for each in urls if each.keys is not None))
+
+
+def _columns(urls: Sequence[_MemoryUrl]) -> UrlColumns:
+    return UrlColumns(
+        np.array([each.priority for each in urls], np.uint16),
+        np.array([each.depth for each in urls], np.uint32),
+        np.array([each.links for each in urls], np.uint16),
+        np.array([each.outside for each in urls], np.uint16),
+        np.array([each.weight for each in urls], np.uint32),
+        np.array([each.order for each in urls], np.uint32),
+    )
+
+
 def _merge(each: _MemoryUrl) -> None:
     """Add to a URL what was found of it."""
     each.is_waiting = False
@@ -288,10 +367,8 @@ def _merge(each: _MemoryUrl) -> None:
     each.outside = min(each.outside + each.new_outside, LINKS_MAX)
     each.new_links = each.new_outside = 0
     each.kind, each.new_kind = max(each.kind, each.new_kind), 0
-    before = each.place
+    each.weight, each.new_weight = min(each.weight + each.new_weight, WEIGHT_MAX), 0
     each.priority, each.depth = min(each.priority, each.new_priority), min(each.depth, each.new_depth)
-    if each.place != before and each.order >= 0 and each.visit is None:
-        each.host.reorder(each)
     each.new_priority, each.new_depth = PRIORITY_MAX, DEPTH_MAX
 
 
@@ -300,14 +377,12 @@ def _admit(block: _MemoryBlock, fresh: list[_MemoryUrl]) -> dict[_MemoryHost, bo
     changed: dict[_MemoryHost, bool] = {}
     for each in fresh:
         host = each.host
-        is_new = changed.setdefault(host, not host.urls)
+        changed.setdefault(host, not host.urls)
         each.order = block.known
         block.known += 1
         block.hosts[host.name] = host
         host.urls.append(each)
         host.left_count += 1
-        if not is_new:
-            heappush(host.remaining, (*each.place, each))
     return changed
 
 

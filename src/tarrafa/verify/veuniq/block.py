@@ -3,6 +3,7 @@
     runs       sorted fingerprints, each with its row; few runs, an older one at least four times a newer one
     row_index  for each row its host and its origin; written once
     row_state  for each row its priority, links, depth, kind and state; rewritten in each cycle
+    row_weight for each row its weight; there is no such file while all weights are 0
     hosts      hash and text of each host; a row's host is a position here
     texts      the URLs themselves, by origin; written once, shared by the halves when a block is split
     visits     what is known of collected URLs, by origin; shared in the same way
@@ -17,7 +18,17 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.verify.contract import LINKS_MAX, Quota
+from tarrafa.verify.contract import (
+    LINKS_MAX,
+    WEIGHT_MAX,
+    Division,
+    Keys,
+    Quota,
+    UrlColumns,
+    UrlOrder,
+    checked_keys,
+    first_placed,
+)
 from tarrafa.verify.veuniq.spills import WaitingUrls
 from tarrafa.verify.veuniq.stored_files import StoredFile
 
@@ -55,13 +66,15 @@ class Block:
     runs: list[StoredFile] = field(default_factory=list)
     row_index: list[StoredFile] = field(default_factory=list)
     row_state: list[StoredFile] = field(default_factory=list)  # one, or none yet
+    row_weight: list[StoredFile] = field(default_factory=list)  # one, or none if all weights are 0
     hosts: list[StoredFile] = field(default_factory=list)
     texts: list[StoredTexts] = field(default_factory=list)
     visits: list[StoredFile] = field(default_factory=list)
 
     def files(self) -> list[StoredFile]:
         texts = (texts.stored for texts in self.texts)
-        return [*self.runs, *self.row_index, *self.row_state, *self.hosts, *texts, *self.visits]
+        rows = (*self.row_index, *self.row_state, *self.row_weight)
+        return [*self.runs, *rows, *self.hosts, *texts, *self.visits]
 
 
 class FingerprintRun(NamedTuple):
@@ -80,10 +93,12 @@ class RowColumns(NamedTuple):
     depth: U32
     kind: U8
     state: U8
+    weight: U32
 
 
 ROW_INDEX = (np.dtype("<u4"), np.dtype("<u4"))
 ROW_STATE = tuple(map(np.dtype, ("<u2", "<u2", "<u2", "<u4", "u1", "u1")))
+ROW_WEIGHT = np.dtype("<u4")
 
 
 class BlockHosts(NamedTuple):
@@ -119,6 +134,7 @@ class Judgement(NamedTuple):
     outside: U32
     depth: U32
     kind: U8
+    weight: U64
     collected_now: NDArray[np.bool_]
     collected_before: NDArray[np.bool_]
     last_visits: NDArray[np.int32]  # for those collected now: the number of the visit that counts
@@ -156,6 +172,7 @@ def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
         outside=np.add.reduceat(waiting.outside[order], firsts, dtype=np.uint32),
         depth=np.minimum.reduceat(waiting.depth[order], firsts),
         kind=np.maximum.reduceat(waiting.kind[order], firsts),
+        weight=np.add.reduceat(waiting.weight[order], firsts, dtype=np.uint64),
         collected_now=now,
         collected_before=before,
         last_visits=last_visits,
@@ -201,18 +218,24 @@ def updated(
         np.concatenate((columns.depth, judgement.depth[admitted])),
         np.concatenate((columns.kind, judgement.kind[admitted])),
         np.concatenate((columns.state, np.where(now[admitted], COLLECTED, REMAINING).astype(np.uint8))),
+        np.concatenate((columns.weight, _bounded_weight(judgement.weight[admitted]))),
     )
     after.priority[rows] = np.minimum(columns.priority[rows], judgement.priority[known])
     after.links[rows] = _bounded(columns.links[rows] + judgement.links[known])
     after.outside[rows] = _bounded(columns.outside[rows] + judgement.outside[known])
     after.depth[rows] = np.minimum(columns.depth[rows], judgement.depth[known])
     after.kind[rows] = np.maximum(columns.kind[rows], judgement.kind[known])
+    after.weight[rows] = _bounded_weight(columns.weight[rows] + judgement.weight[known])
     after.state[rows[now[known]]] = COLLECTED
     return after
 
 
 def _bounded(links: U32) -> U16:
     return np.minimum(links, LINKS_MAX).astype(np.uint16)
+
+
+def _bounded_weight(weight: U64) -> U32:
+    return np.minimum(weight, WEIGHT_MAX).astype(np.uint32)
 
 
 def merged(runs: list[FingerprintRun], ratio: int) -> list[FingerprintRun]:
@@ -236,7 +259,9 @@ def _merge(older: FingerprintRun, newer: FingerprintRun) -> FingerprintRun:
     return FingerprintRun(fingerprints, rows)
 
 
-def schedule(columns: RowColumns, quota: Quota, known_hosts: int, url_bytes: NDArray[np.integer]) -> None:
+def schedule(
+    columns: RowColumns, quota: Quota, division: Division, known_hosts: int, url_bytes: NDArray[np.integer]
+) -> None:
     """Schedule more URLs of the hosts that have few: see `Repository.scheduled`.
 
     Hosts from `known_hosts` on are new. `url_bytes` are the lengths of the URLs admitted last, which include all URLs
@@ -245,22 +270,42 @@ def schedule(columns: RowColumns, quota: Quota, known_hosts: int, url_bytes: NDA
     left = np.bincount(columns.host[columns.state == SCHEDULED], minlength=int(columns.host.max(initial=0)) + 1)
     is_low = left < quota.refill_below
     rows = np.flatnonzero((columns.state == REMAINING) & is_low[columns.host])
-    keys = order_keys(columns, rows)
-    new = np.flatnonzero(columns.host[rows] >= known_hosts)
-    keys[new] = url_bytes[rows[new] - (len(columns.host) - len(url_bytes))]
-    columns.state[ordered(columns, rows, keys, quota.scheduled)] = SCHEDULED
+    is_new = columns.host[rows] >= known_hosts
+    new, known = rows[is_new], rows[~is_new]
+    own_bytes = url_bytes[new - (len(columns.host) - len(url_bytes))]
+    chosen = (
+        (new, checked_keys(division.first(url_columns(columns, new), own_bytes), len(new))),
+        (known, order_keys(columns, known, division.next)),
+    )
+    for candidates, keys in chosen:
+        columns.state[candidates[ordered(columns, candidates, keys, quota.scheduled)]] = SCHEDULED
 
 
-def order_keys(columns: RowColumns, rows: Rows) -> NDArray[np.int64]:
-    """Return numbers that order rows by priority, then by depth."""
-    return columns.priority[rows].astype(np.int64) << 32 | columns.depth[rows]
+def url_columns(columns: RowColumns, rows: Rows) -> UrlColumns:
+    return UrlColumns(
+        columns.priority[rows],
+        columns.depth[rows],
+        columns.links[rows],
+        columns.outside[rows],
+        columns.weight[rows],
+        rows.astype(np.uint32),
+    )
 
 
-def ordered(columns: RowColumns, rows: Rows, keys: NDArray[np.integer], per_host: int) -> Rows:
-    """Return, host by host, the rows with the lowest keys, at most `per_host`; among equal keys the first admitted."""
-    rows = rows[np.lexsort((keys, columns.host[rows]))]
-    edges = edges_of_hosts(columns, rows)
-    return rows[np.arange(len(rows)) - np.repeat(edges[:-1], np.diff(edges)) < per_host]
+def order_keys(columns: RowColumns, rows: Rows, order: UrlOrder) -> Keys:
+    """Return numbers that order rows: those of the order, with URLs of `FIRST_PRIORITY` before the others."""
+    urls = url_columns(columns, rows)
+    return first_placed(checked_keys(order(urls), len(rows)), urls)
+
+
+def ordered(columns: RowColumns, rows: Rows, keys: Keys, per_host: int) -> Rows:
+    """Return which rows have the lowest keys, host by host, at most `per_host`; of equal keys the first admitted.
+
+    The rows are in the order of their admission.
+    """
+    order = np.lexsort((keys, columns.host[rows]))
+    edges = edges_of_hosts(columns, rows[order])
+    return order[np.arange(len(rows)) - np.repeat(edges[:-1], np.diff(edges)) < per_host]
 
 
 def edges_of_hosts(columns: RowColumns, rows: Rows) -> Rows:
@@ -306,7 +351,9 @@ def _edge(content: BlockContent) -> int | None:
 
 
 def _half(block: Block, number: int, first: int, end: int) -> Block:
-    return replace(block, number=number, first=first, end=end, runs=[], row_index=[], row_state=[], hosts=[])
+    half = replace(block, number=number, first=first, end=end)
+    half.runs, half.row_index, half.row_state, half.row_weight, half.hosts = [], [], [], [], []
+    return half
 
 
 def _part(content: BlockContent, hosts: NDArray[np.bool_]) -> BlockContent:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tarrafa.verify.veuniq.block import (
     ROW_INDEX,
     ROW_STATE,
+    ROW_WEIGHT,
     Block,
     BlockContent,
     BlockHosts,
@@ -43,9 +44,13 @@ class BlockFiles:
     def load(self, block: Block) -> BlockContent:
         """Return what a cycle needs of a block; texts and visits stay on disk."""
         index, state = self._columns(block.row_index, ROW_INDEX), self._columns(block.row_state, ROW_STATE)
-        return BlockContent(
-            [self._run(stored) for stored in block.runs], RowColumns(*index, *state), self._hosts(block)
-        )
+        columns = RowColumns(*index, *state, *self._weight(block, len(state[0])))
+        return BlockContent([self._run(stored) for stored in block.runs], columns, self._hosts(block))
+
+    def _weight(self, block: Block, rows: int) -> list[NDArray[Any]]:
+        if not block.row_weight:
+            return [np.zeros(rows, ROW_WEIGHT)]
+        return self._columns(block.row_weight, (ROW_WEIGHT,))
 
     def _columns(self, files: list[StoredFile], types: Sequence[Any]) -> list[NDArray[Any]]:
         """Return columns that stand one after the other in each of the files, joined over all files."""
@@ -105,7 +110,11 @@ class BlockFiles:
         return self._write(block, f"row_index{cycle}", pieces, len(pieces[0]))
 
     def write_row_state(self, block: Block, cycle: int, columns: RowColumns) -> StoredFile:
-        return self._write(block, f"row_state{cycle}", columns[len(ROW_INDEX) :], len(columns.host))
+        state = columns[len(ROW_INDEX) : len(ROW_INDEX) + len(ROW_STATE)]
+        return self._write(block, f"row_state{cycle}", state, len(columns.host))
+
+    def write_row_weight(self, block: Block, cycle: int, columns: RowColumns) -> StoredFile:
+        return self._write(block, f"row_weight{cycle}", (columns.weight,), len(columns.host))
 
     def write_hosts(self, block: Block, cycle: int, hosts: BlockHosts) -> StoredFile:
         pieces = (hosts.hashes, "\n".join(hosts.names).encode("ascii"))

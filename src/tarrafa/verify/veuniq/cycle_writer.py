@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.hashes import bytes_of, edges_of
-from tarrafa.verify.contract import Cycle, HostCollision, Quota
+from tarrafa.verify.contract import Cycle, Division, HostCollision, Quota, Weigh
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,
@@ -65,11 +65,14 @@ class Admitted(NamedTuple):
 class CycleWriter:
     """Applies one cycle to one block. The number of the cycle is part of the names of the files."""
 
-    def __init__(self, files: BlockFiles, cycle: int, bounds: RepositoryBounds, next_block: int) -> None:
+    def __init__(
+        self, files: BlockFiles, cycle: int, bounds: RepositoryBounds, next_block: int, division: Division
+    ) -> None:
         self._files = files
         self._cycle = cycle
         self._bounds = bounds
         self._next_block = next_block
+        self._division = division
 
     def verified(self, block: Block, waiting: WaitingUrls) -> tuple[list[Block], Cycle]:
         """Return the block after the cycle, or its halves, with their files written; and the result of the cycle."""
@@ -82,12 +85,22 @@ class CycleWriter:
         after = replace(block, since=self._cycle, waiting=0)
         hosts = _with_hosts(content.hosts, fresh)
         columns = updated(content.columns, judgement, fresh.order, hosts.positions(fresh.rows.hosts), block.origins)
-        schedule(columns, self._bounds.quota, len(content.hosts.names), np.diff(edges_of(fresh.urls)))
+        url_bytes = np.diff(edges_of(fresh.urls))
+        schedule(columns, self._bounds.quota, self._division, len(content.hosts.names), url_bytes)
         self._write_texts(after, fresh)
         self._write_visits(after, columns, waiting, judgement, fresh.order)
         runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
         blocks = self._written(after, content, BlockContent(runs, columns, hosts))
         return blocks, _found(block, judgement, fresh)._replace(collisions=collisions)
+
+    def weighed(self, block: Block, weigh: Weigh) -> Block:
+        """Return the block with new weights of the URLs that are not collected, with their file written."""
+        columns, after = self._files.load(block).columns, replace(block)
+        rows = np.flatnonzero(columns.state != COLLECTED)
+        weights = columns.weight.copy()
+        weights[rows] = weigh(self._files.texts(block, columns.origin[rows]))
+        self._write_weight(after, columns._replace(weight=weights))
+        return after
 
     def _texts_joined(self, block: Block, content: BlockContent) -> tuple[Block, BlockContent]:
         """Join the texts into one file and the visits into another, and give the rows new origins."""
@@ -162,7 +175,12 @@ class CycleWriter:
         if len(columns.host) > written:
             block.row_index = [*block.row_index, self._files.write_row_index(block, self._cycle, columns, written)]
         block.row_state = [self._files.write_row_state(block, self._cycle, columns)]
+        self._write_weight(block, columns)
         block.rows = len(columns.host)
+
+    def _write_weight(self, block: Block, columns: RowColumns) -> None:
+        is_weighed = columns.weight.any()
+        block.row_weight = [self._files.write_row_weight(block, self._cycle, columns)] if is_weighed else []
 
     def _write_hosts(self, block: Block, known: int, hosts: BlockHosts) -> None:
         block.hosts_count = len(hosts.names)

@@ -19,7 +19,19 @@ import numpy as np
 
 from tarrafa.disk import FolderLock, make_folder, map_disk_errors, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import HASHES, Batch, Cycle, Known, RepositoryCounts, Scheduled
+from tarrafa.verify.contract import (
+    HASHES,
+    Batch,
+    Cycle,
+    Division,
+    Expansion,
+    Known,
+    RepositoryCounts,
+    Scheduled,
+    UrlOrder,
+    Weigh,
+    by_priority,
+)
 from tarrafa.verify.veuniq.block import Block
 from tarrafa.verify.veuniq.block_files import BlockFiles, block_folder
 from tarrafa.verify.veuniq.cycle_writer import DEFAULT_BOUNDS, CycleWriter, RepositoryBounds
@@ -52,10 +64,19 @@ class Veuniq:
     """Fulfils `Repository`. See the room for how."""
 
     def __init__(
-        self, folder: Path, *, bounds: RepositoryBounds = DEFAULT_BOUNDS, seed: int | None = None, step: Step = _ignore
+        self,
+        folder: Path,
+        *,
+        bounds: RepositoryBounds = DEFAULT_BOUNDS,
+        order: UrlOrder = by_priority,
+        division: Division | None = None,
+        seed: int | None = None,
+        step: Step = _ignore,
     ) -> None:
         self._folder = folder
         self._bounds = bounds
+        self._order = order
+        self._division = division or Expansion(order)
         self._step = step
         with map_disk_errors(folder):
             make_folder(folder)
@@ -126,7 +147,7 @@ class Veuniq:
         spills = self._spilled(number, packed, block)
         parts = [part for spill in state.spills for part in read_spill(self._folder, spill, block.first, block.since)]
         mine = given.take(np.flatnonzero(blocks == chosen)) if len(others) else given
-        writer = CycleWriter(self._files, number, self._bounds, state.next_block)
+        writer = CycleWriter(self._files, number, self._bounds, state.next_block, self._division)
         verified, cycle = writer.verified(block, joined([mine, *parts]))
         self._step("files written")
         left = [replace(each, waiting=int(waiting[position])) for position, each in enumerate(state.blocks)]
@@ -167,6 +188,22 @@ class Veuniq:
         found = next(each for each in self.state.blocks if each.number == block)
         return self._reader().scheduled(found, found.rows if per_host is None else per_host)
 
+    def weigh(self, block: int, weigh: Weigh) -> None:
+        place = next(place for place, each in enumerate(self.state.blocks) if each.number == block)
+        before, state, number = self.state.blocks[place], self.state, self.state.cycle + 1
+        if not before.rows:
+            return
+        with map_disk_errors(self._folder):
+            writer = CycleWriter(self._files, number, self._bounds, state.next_block, self._division)
+            after = writer.weighed(before, weigh)
+            sync_folder(self._folder / block_folder(before))
+            self._step("weights written")
+            # Files are named by the cycle, so this one has a number of its own.
+            self._commit(
+                state._replace(cycle=number, blocks=[*state.blocks[:place], after, *state.blocks[place + 1 :]])
+            )
+            self._remove(before, [after], [])
+
     def blocks(self) -> list[int]:
         return [block.number for block in self.state.blocks]
 
@@ -186,7 +223,7 @@ class Veuniq:
         return self.state.batch
 
     def _reader(self) -> RepositoryReader:
-        return RepositoryReader(self._files, self.state.blocks, self.state.seed)
+        return RepositoryReader(self._files, self.state.blocks, self.state.seed, self._order)
 
     def counts(self) -> RepositoryCounts:
         return self.state.counts()

@@ -10,7 +10,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
-from tarrafa.verify.contract import HASHES, HostUrls, Known, Scheduled, UrlPlace, UrlState
+from tarrafa.verify.contract import (
+    HASHES,
+    HostUrls,
+    Known,
+    Scheduled,
+    UrlOrder,
+    UrlPlace,
+    UrlState,
+    by_priority,
+    checked_keys,
+    first_placed,
+)
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
@@ -23,6 +34,7 @@ from tarrafa.verify.veuniq.block import (
     find,
     order_keys,
     ordered,
+    url_columns,
 )
 from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
 from tarrafa.verify.veuniq.spills import VISIT, Spill, read_spill
@@ -33,7 +45,8 @@ _SLASHES = 3  # a canonical URL has at least so many
 class RepositoryReader:
     """Answers from blocks as they were at one commit."""
 
-    def __init__(self, files: BlockFiles, blocks: list[Block], seed: int) -> None:
+    def __init__(self, files: BlockFiles, blocks: list[Block], seed: int, order: UrlOrder = by_priority) -> None:
+        self._order = order
         self._files = files
         self._blocks = blocks
         self._seed = seed
@@ -70,8 +83,9 @@ class RepositoryReader:
         left = np.flatnonzero((columns.host == columns.host[row]) & (columns.state != COLLECTED))
         if columns.state[row] == COLLECTED:
             return UrlPlace(known, UrlState.COLLECTED, 0, len(left))
-        # Scheduled ones come first; both are in the order of `order_keys`.
-        queue = left[np.lexsort((order_keys(columns, left), columns.state[left] != SCHEDULED))]
+        # Scheduled ones come first; both are in the order of the repository.
+        own_keys = order_keys(columns, left, self._order)
+        queue = left[np.lexsort((own_keys, columns.state[left] != SCHEDULED))]
         state = UrlState.SCHEDULED if columns.state[row] == SCHEDULED else UrlState.REMAINING
         return UrlPlace(known, state, int(np.flatnonzero(queue == row)[0]), len(left))
 
@@ -87,7 +101,7 @@ class RepositoryReader:
         states = columns.state[columns.host == position]
         remaining, scheduled, collected = (int((states == each).sum()) for each in (REMAINING, SCHEDULED, COLLECTED))
         rows = np.flatnonzero((columns.host == position) & (columns.state == SCHEDULED))
-        rows = ordered(columns, rows, order_keys(columns, rows), next_count)
+        rows = rows[ordered(columns, rows, order_keys(columns, rows, self._order), next_count)]
         return HostUrls(remaining, scheduled, collected, tuple(self._files.urls(block, columns.origin[rows])))
 
     def hosts_left(self, limit: int) -> list[tuple[str, int]]:
@@ -111,8 +125,8 @@ class RepositoryReader:
         visits = self._files.visits(block) if collected.any() else np.empty(0, STORED_VISIT)
         found = np.searchsorted(visits["origin"], chosen.origin).tolist()
         for number, url in enumerate(urls):
-            _, _, priority, links, outside, depth, kind, _ = (int(column[number]) for column in chosen)
-            known = Known(url, False, priority, links, outside, depth, kind)
+            _, _, priority, links, outside, depth, kind, _, weight = (int(column[number]) for column in chosen)
+            known = Known(url, False, priority, links, outside, depth, kind, weight=weight)
             if collected[number]:
                 visit = visits[found[number]]
                 known = known._replace(collected=True, **{name: visit[name].item() for name in VISIT.names or ()})
@@ -128,13 +142,20 @@ class RepositoryReader:
         content = self._files.load(block)
         columns = content.columns
         rows = np.flatnonzero(columns.state == SCHEDULED)
-        rows = ordered(columns, rows, order_keys(columns, rows), per_host)
+        columns_of_urls = url_columns(columns, rows)
+        keys = checked_keys(self._order(columns_of_urls), len(rows))
+        chosen = ordered(columns, rows, first_placed(keys, columns_of_urls), per_host)
+        rows, keys = rows[chosen], keys[chosen]
         urls = self._files.urls(block, columns.origin[rows])
         left = np.bincount(columns.host[columns.state != COLLECTED])
         for first, end in pairwise(edges_of_hosts(columns, rows).tolist()):
             own, host = rows[first:end], int(columns.host[rows[first]])
             depths, kinds = columns.depth[own].tolist(), columns.kind[own].tolist()
-            yield Scheduled(content.hosts.names[host], urls[first:end], depths, kinds, int(left[host]))
+            weights = columns.weight[own]
+            facts = depths, kinds, int(left[host]), float(keys[first:end].min())
+            yield Scheduled(
+                content.hosts.names[host], urls[first:end], *facts, weights.tolist() if weights.any() else []
+            )
 
 
 def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: int) -> Iterator[str]:

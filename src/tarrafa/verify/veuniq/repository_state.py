@@ -13,9 +13,9 @@ from tarrafa.verify.veuniq.block import Block, StoredTexts
 from tarrafa.verify.veuniq.spills import Spill, open_spill
 from tarrafa.verify.veuniq.stored_files import StoredFile, read_manifest
 
-FORMAT = 5
+FORMAT = 6
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))
-_LISTED_FILES = ("runs", "row_index", "row_state", "hosts", "visits")
+_LISTED_FILES = ("runs", "row_index", "row_state", "row_weight", "hosts", "visits")
 
 
 class RepositoryState(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.verify.contract import HASHES, HostUrls, Known, RepositoryCounts, UrlPlace
+from tarrafa.verify.contract import HASHES, HostUrls, Known, RepositoryCounts, UrlOrder, UrlPlace, by_priority
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block_files import BlockFiles
 from tarrafa.verify.veuniq.reader import RepositoryReader, problems
@@ -35,20 +35,20 @@ def look_up(folder: Path, url: str) -> Known | None:
     return _read_unchanged(folder, read, None)
 
 
-def locate(folder: Path, url: str) -> UrlPlace | None:
+def locate(folder: Path, url: str, order: UrlOrder = by_priority) -> UrlPlace | None:
     """Return where a URL stands among those of its host; None for an unknown one."""
 
     def read(state: RepositoryState) -> UrlPlace | None:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).locate(url)
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed, order).locate(url)
 
     return _read_unchanged(folder, read, None)
 
 
-def host_urls(folder: Path, host: str, next_count: int) -> HostUrls:
+def host_urls(folder: Path, host: str, next_count: int, order: UrlOrder = by_priority) -> HostUrls:
     """Count the URLs of a host such as `http://example.org`; return the first of those that come next."""
 
     def read(state: RepositoryState) -> HostUrls:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).host_urls(host, next_count)
+        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed, order).host_urls(host, next_count)
 
     return _read_unchanged(folder, read, HostUrls())
 

@@ -31,8 +31,9 @@ VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("s
 WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
 _PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
 _HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
-# Hosts, priorities, links, links from outside, depths, kinds and lengths of the URLs; then which of them have a visit.
-_PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u4", "u1", "<u2", "<u4")
+# Hosts, priorities, links, links from outside, depths, kinds, weights and lengths of the URLs; then which of them have
+# a visit.
+_PART_TYPES = ("<u8", "<u2", "<u2", "<u2", "<u4", "u1", "<u4", "<u2", "<u4")
 _NO_VISIT = -1
 # A spill this many times as large as what still waits in it is written anew.
 _SIZE_RATIO = 4
@@ -51,6 +52,7 @@ class WaitingUrls:
     outside: NDArray[np.uint16]
     depth: NDArray[np.uint32]
     kind: NDArray[np.uint8]
+    weight: NDArray[np.uint32]
     visit: NDArray[np.int32]  # position in visits; -1 for a URL that was only extracted
     text: NDArray[np.int32]  # position in the sources, which are counted through
     visits: NDArray[np.void]
@@ -68,6 +70,7 @@ class WaitingUrls:
             self.outside[rows],
             self.depth[rows],
             self.kind[rows],
+            self.weight[rows],
             self.visit[rows],
             self.text[rows],
             self.visits,
@@ -112,8 +115,11 @@ def offered(batch: Batch, seed: int) -> WaitingUrls:
     priority[count:], links[count:], outside[count:] = extracted.priority, extracted.links, extracted.outside
     depth, kind = np.full(total, DEPTH_MAX, np.uint32), np.zeros(total, np.uint8)
     depth[count:], kind[count:] = extracted.depth, extracted.kind
+    weight = np.zeros(total, np.uint32)
+    weight[count:] = extracted.weight if len(extracted.weight) else 0
     text = np.arange(total, dtype=np.int32)
-    return WaitingUrls(hosts, fingerprints, priority, links, outside, depth, kind, visit, text, visits, sources)
+    numbers = (priority, links, outside, depth, kind, weight)
+    return WaitingUrls(hosts, fingerprints, *numbers, visit, text, visits, sources)
 
 
 def joined(parts: list[WaitingUrls]) -> WaitingUrls:
@@ -133,6 +139,7 @@ def joined(parts: list[WaitingUrls]) -> WaitingUrls:
         np.concatenate([part.outside for part in parts]),
         np.concatenate([part.depth for part in parts]),
         np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.weight for part in parts]),
         np.concatenate(visits),
         np.concatenate(texts),
         np.concatenate([part.visits for part in parts]),
@@ -221,7 +228,7 @@ def _pack_part(part: WaitingUrls, texts: pa.LargeStringArray) -> bytes:
     """Pack the fingerprints as they are, since they do not compress, and the rest compressed."""
     visited, edges = np.flatnonzero(part.visit >= 0), edges_of(texts)
     lengths = np.diff(edges).astype("<u2")
-    numbers = (part.priority, part.links, part.outside, part.depth, part.kind)
+    numbers = (part.priority, part.links, part.outside, part.depth, part.kind, part.weight)
     columns = (part.hosts, *numbers, lengths, visited.astype("<u4"))
     visits = part.visits[part.visit[visited]]
     text = texts.buffers()[2][edges[0] : edges[-1]]
@@ -240,10 +247,11 @@ def _unpack_part(data: bytes) -> WaitingUrls:
     for each, rows in zip(types, [count] * (len(_PART_TYPES) - 1) + [visit_count] * 2, strict=True):
         columns.append(np.frombuffer(rest, each, rows, at))
         at += columns[-1].nbytes
-    hosts, priority, links, outside, depth, kind, lengths, visited, visits = columns
+    hosts, priority, links, outside, depth, kind, weight, lengths, visited, visits = columns
     visit = np.full(count, _NO_VISIT, np.int32)
     visit[visited] = np.arange(visit_count)
     edges = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     urls = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), rest[at:])
     text = np.arange(count, dtype=np.int32)
-    return WaitingUrls(hosts, fingerprints, priority, links, outside, depth, kind, visit, text, visits, (urls,))
+    numbers = (priority, links, outside, depth, kind, weight)
+    return WaitingUrls(hosts, fingerprints, *numbers, visit, text, visits, (urls,))
