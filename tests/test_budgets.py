@@ -1,6 +1,10 @@
 """Budgets of hosts, sites, addresses and patterns of URLs: what is visited, what is refused, and how it is counted."""
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from brains import (
     DELAY_SECONDS,
@@ -12,15 +16,21 @@ from brains import (
     C,
     ended_urls,
     fetched_urls,
+    make_page,
     refused_counts,
     told,
     urls_of,
 )
-from tarrafa.agent import CrawlLimits, HostStatus, HostTable
+from tarrafa.agent import Checkpoint, CrawlLimits, HostChanges, HostDatabase, HostRecord, HostStatus, HostTable, Totals
 from tarrafa.agent.instructions import CountRefused, EndUrl, Fetch, Instruction, Purpose, Resolve, TellGivenUp
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
+from tarrafa.agent.referrers import SET_BITS, estimated_count
+from tarrafa.agent.saved_values import SavedValues
+from tarrafa.agent.unsaved import Unsaved
 from tarrafa.configuration import UrlBudget, UrlBudgets
-from tarrafa.urls import host_of
+from tarrafa.extract import Extract, PageFormat, PageLinks
+from tarrafa.keep import BEGINNING
+from tarrafa.urls import fingerprint, host_of
 
 WWW, BLOG, OTHER = "http://www.site.org", "http://blog.site.org", "http://www.other.org"
 SHARED = "93.184.216.34"
@@ -181,3 +191,126 @@ def test_host_budget_is_exact_and_told() -> None:
     assert told(instructions) == [TellGivenUp(WWW, "pages")]
     brain.now += DELAY_SECONDS
     assert fetched_urls(brain.step()) == []
+
+
+# Star budgets: more pages for hosts to which other sites link, fewer for those that yield copies.
+
+
+STAR = WITH_CONTACT._replace(star_pages=10, host_pages=100)
+
+
+def linked(brain: BrainDriver, target: str, *sources: str, rel: str = "") -> None:
+    """Let a page of each source link to the target."""
+    for source in sources:
+        links = PageLinks((target,), ("",), (rel,), ())
+        brain.discovery.follow_links(Unsaved(), Extract(f"{source}/", PageFormat.HTML, links=links), 1)
+
+
+def limit_of(brain: BrainDriver, host: str) -> int:
+    """Return the limit of a host, as of a schedule."""
+    brain.schedule(f"{host}/", left_count=1_000)
+    return brain.record(host).available - brain.record(host).pages
+
+
+def test_host_to_which_no_other_site_links_has_the_pages_of_one_site() -> None:
+    brain = limited(STAR)
+    linked(brain, f"{WWW}/", WWW, BLOG, "http://shop.site.org")
+    assert limit_of(brain, WWW) == 10
+
+
+def test_limit_of_a_host_grows_with_the_sites_that_link_to_it_each_counted_once() -> None:
+    brain = limited(STAR)
+    linked(brain, f"{WWW}/", *[f"http://www.other{number}.org" for number in range(4)] * 3)
+    linked(brain, f"{WWW}/", "http://blog.other1.org", "http://shop.other2.org")
+    assert limit_of(brain, WWW) == 50
+    linked(brain, f"{WWW}/", *[f"http://www.more{number}.org" for number in range(50)])
+    assert limit_of(brain, WWW) == 100  # of `host_pages`
+
+
+def test_links_that_are_not_to_be_followed_or_lead_out_of_scope_count_for_nothing() -> None:
+    brain = BrainDriver(BrainSettings(STAR, rule=lambda name: name != "out.org"))
+    linked(brain, f"{WWW}/", OTHER, rel="nofollow")
+    linked(brain, "http://out.org/", OTHER)
+    assert not brain.hosts.take_changes()[0].referrers
+
+
+def test_host_that_was_given_up_goes_on_when_its_limit_has_grown() -> None:
+    brain = limited(WITH_CONTACT._replace(star_pages=2))
+    brain.schedule(*urls_of(WWW, 5))
+    assert refused_counts(crawl(brain)) == [CountRefused("host pages", 3)]
+    linked(brain, f"{WWW}/", OTHER)
+    brain.frontier.urls.finish(brain.pages)
+    assert brain.schedule(*urls_of(WWW, 3, start=2))
+    crawl(brain)
+    assert len(brain.pages) == 4
+
+
+@given(st.integers(0, 400))
+def test_number_of_sites_is_estimated_from_a_set_of_fixed_size(count: int) -> None:
+    bits = 0
+    for number in range(count):
+        bits |= 1 << fingerprint(f"site{number}.org") % SET_BITS
+    assert abs(estimated_count(bits) - count) <= max(4, 0.2 * count)
+
+
+def test_full_set_is_a_number() -> None:
+    assert 1_000 < estimated_count((1 << SET_BITS) - 1) < 2_000
+
+
+@pytest.mark.parametrize(("copies", "limit"), [(0, 100), (5, 80), (25, 0)])
+def test_limit_of_a_host_shrinks_by_the_share_of_its_pages_that_are_copies(copies: int, limit: int) -> None:
+    record = HostRecord(WWW, pages=25, copies=copies, referrers=9)
+    assert STAR.page_limit_of(record) == limit
+
+
+def test_few_copies_among_the_first_pages_count_for_nothing() -> None:
+    assert STAR.page_limit_of(HostRecord(WWW, pages=19, copies=19)) == 10
+
+
+def test_page_whose_text_another_page_had_is_a_copy_and_a_page_that_is_fetched_again_is_none() -> None:
+    brain = limited(STAR)
+    for url, signature in [(f"{A}/1", 7), (f"{A}/2", 7), (f"{B}/1", 7), (f"{A}/1", 7), (f"{B}/2", 8), (f"{B}/3", 0)]:
+        brain.visits.page_kept(make_page(url), signature)
+    brain.visits.page_kept(make_page(f"{B}/4", 404), 7)
+    assert (brain.record(A).copies, brain.record(B).copies) == (1, 1)
+
+
+def test_without_a_star_budget_neither_links_nor_copies_are_counted() -> None:
+    brain = BrainDriver()
+    linked(brain, f"{WWW}/", OTHER)
+    for url in (f"{A}/1", f"{A}/2"):
+        brain.visits.page_kept(make_page(url), 7)
+    assert brain.record(A).copies == 0
+    assert not brain.hosts.take_changes()[0].referrers
+
+
+def test_sites_that_link_to_a_host_survive_a_restart_and_go_with_it_to_another_owner(tmp_path: Path) -> None:
+    brain, path = limited(STAR), tmp_path / "hosts.sqlite"
+    linked(brain, f"{WWW}/", OTHER, "http://third.org")
+    assert limit_of(brain, WWW) == 30
+    export = brain.hosts.export(WWW)
+    assert export is not None
+    changes, _ = brain.hosts.take_changes()
+    database = HostDatabase(path)
+    database.commit(Checkpoint(1, BEGINNING, Totals()), changes)
+    bits = database.referrers(WWW)
+    assert (estimated_count(bits or 0), database.referrers(OTHER), database.spent("site x")) == (2, None, None)
+    database.commit(Checkpoint(2, BEGINNING, Totals()), HostChanges(spent={"site x": 3}))
+    assert database.spent("site x") == 3
+    database.close()
+    other = limited(STAR)
+    other.hosts.adopt(export)
+    assert limit_of(other, WWW) == 30
+
+
+def test_values_are_read_while_a_checkpoint_saves_them() -> None:
+    stored: dict[str, int] = {"a": 1}
+    values = SavedValues(stored.get, 0)
+    values.put("b", 2)
+    assert [values.get(name) for name in "abc"] == [1, 2, 0]
+    taken = values.take()
+    assert not values
+    values.put("b", 3)
+    stored.update(taken)
+    values.saved()
+    assert (values.get("b"), values.take(), stored["b"]) == (3, {"b": 3}, 2)

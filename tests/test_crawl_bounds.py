@@ -2,14 +2,14 @@
 
 import json
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crawls import HASTE, ServedWeb, crawled, documents, run, served
+from crawls import HASTE, ServedWeb, crawled, documents, links, run, served
 from tarrafa.agent import CrawlFolder
 from tarrafa.agent.outcomes import URL_BUDGET, status_of
 from tarrafa.urls import host_of
@@ -101,6 +101,25 @@ def test_hosts_of_an_address_share_its_budget(tmp_path: Path) -> None:
             assert max(pages_of(folder).values()) == 6
             assert told["refusals"][reason] == left_of(folder).total() > 10
             assert told["host_statuses"]["given up"][reason] > 0
+
+
+def test_star_budget_gives_more_pages_to_hosts_to_which_more_sites_link(web: ServedWeb, tmp_path: Path) -> None:
+    """Each host of this web is a site of its own."""
+    folder, settings = tmp_path / "crawl", tmp_path / "star.toml"
+    settings.write_text(HASTE.replace("[crawl]\n", '[crawl]\nbudget = "star"\nstar_pages = 3\n'))
+    done = run("--config", str(settings), "crawl", web.url, "--dir", str(folder), "--json")
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["refusals"]["host pages"] > 0
+    with sqlite3.connect(CrawlFolder(folder).hosts) as database:
+        referrers = dict(database.execute("SELECT name, referrers FROM hosts"))
+    pages, linking = pages_of(folder), defaultdict(set)
+    for row in links(folder):
+        linking[host_of(row["target"])].add(host_of(row["source"]))
+    assert max(pages.values()) > 3
+    for host, count in pages.items():
+        others = len(linking[host] - {host})
+        assert referrers[host] <= 4 + 1.3 * others
+        assert count <= 3 * (1 + 4 + 1.3 * others)
 
 
 def test_with_more_pages_of_each_host_what_was_refused_is_visited(web: ServedWeb, tmp_path: Path) -> None:

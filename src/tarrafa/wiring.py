@@ -167,7 +167,7 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
     def delay_of(record: HostRecord) -> HostDelay:
         address = host_name(record.name)
         traits = limits.traits(record, () if parse_address(address) is None else (address,), largest_count)
-        seconds = delays.host_seconds(traits, record.total_seconds if record.answers else None)
+        seconds = delays.host_seconds(traits, record.download_seconds if record.answers else None)
         is_asked = 0 < traits.crawl_delay_seconds == seconds
         return HostDelay(seconds, "Crawl-delay of robots.txt" if is_asked else _delay_rule(configuration, seconds))
 
@@ -175,7 +175,7 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         judge.judge,
         lambda host: judge.judge(f"{host}/", 0),
         delay_of,
-        lambda _: limits.host_pages,
+        limits.page_limit_of,
         product_token(configuration.crawl.user_agent),
         order(configuration).url_keys,
     )
@@ -232,6 +232,7 @@ def crawl_limits(configuration: Configuration, limits: RunLimits) -> CrawlLimits
         site_pages=section.site_pages,
         address_pages=section.address_pages,
         url_budgets=configuration.budgets,
+        star_pages=section.star_pages if section.budget == "star" else None,
         own_hosts=frozenset(name for name in names if name not in ("", "none")),
         allow_private=section.allow_private,
         has_contact=contact(section.user_agent) is not None,

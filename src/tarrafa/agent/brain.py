@@ -48,4 +48,5 @@ def make_brain(
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
     visits = Visits(frontier, workbench, hosts, robots, limits, is_known)
-    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks))
+    referrers = None if limits.star_pages is None else frontier.budgets.referrers
+    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks, referrers))

@@ -5,14 +5,17 @@ A URL of a pattern that has given its pages is ended without a visit. Pages are 
 flight may exceed the budget of a site, an address or a pattern; that of a host is exact.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.agent.host_table import HostRecord, HostTable
+from tarrafa.agent.referrers import Referrers
 from tarrafa.configuration import UrlBudget, UrlBudgets
+from tarrafa.lru import LruCache
 from tarrafa.records import Page
 from tarrafa.schedule import LONGEST_SHARE, HostTraits
-from tarrafa.urls import host_name, site
+from tarrafa.urls import fingerprint, host_name, site
 
 # Limits by which a host is given up: of its pages, of the visits that these may need, of its site, of its address.
 PAGE_LIMIT, VISIT_LIMIT, SITE_LIMIT, ADDRESS_LIMIT = "pages", "visits", "site pages", "address pages"
@@ -25,6 +28,8 @@ REFUSALS = {
 }
 # Visits to a host, for each page of its limit: redirects and errors without end give no page that could be counted.
 _VISITS_PER_PAGE, _VISITS_MIN = 10, 1_000
+_CONTENTS_LIMIT = 200_000  # pages whose copies are recognised
+_COPIES_MIN_PAGES = 20  # of a host, before copies among them count
 
 
 class CrawlLimits(NamedTuple):
@@ -40,6 +45,18 @@ class CrawlLimits(NamedTuple):
     address_pages: int | None = None
     url_budgets: tuple[UrlBudget, ...] = ()
     longest_share: float = LONGEST_SHARE  # of hosts that enter: those that have waited longest
+    # Pages of a host for itself and for each other site that links to it, up to `host_pages`; None if all hosts have
+    # the same limit.
+    star_pages: int | None = None
+
+    def page_limit_of(self, host: HostRecord) -> int:
+        """Return how many pages a host may give."""
+        if self.star_pages is None:
+            return self.host_pages
+        earned = self.star_pages * (1 + host.referrers)
+        if host.pages >= _COPIES_MIN_PAGES:
+            earned -= earned * host.copies // host.pages
+        return min(earned, self.host_pages)
 
     def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
         """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
@@ -48,18 +65,23 @@ class CrawlLimits(NamedTuple):
 
 
 class Budgets:
-    def __init__(self, limits: CrawlLimits, hosts: HostTable) -> None:
+    def __init__(self, limits: CrawlLimits, hosts: HostTable, admits: Callable[[str], bool]) -> None:
         self._limits = limits
         self._hosts = hosts
+        self.referrers = Referrers(hosts.referrers, admits)
+        # The page that had a content first, by signature. Filled by _count_copy; drops the least recently used.
+        self._contents: LruCache[int, int] = LruCache(_CONTENTS_LIMIT)
         self._patterns = UrlBudgets(limits.url_budgets)
 
-    def page_limit_of(self, host: HostRecord) -> int:  # noqa: ARG002 - the limit of any host is the same
-        """Return how many pages a host may give."""
-        return self._limits.host_pages
+    def update_sizes(self, host: HostRecord, left_count: int) -> None:
+        """Note that the repository has so many URLs of a host that were not visited, and which sites link to it."""
+        if self._limits.star_pages is not None:
+            host.referrers = self.referrers.count(host.name)
+        self._hosts.set_available(host, min(host.pages + left_count, self._limits.page_limit_of(host)))
 
     def limit_of(self, host: HostRecord) -> str | None:
         """Return the limit that a host has reached; None if it may give more pages."""
-        pages, limits = self.page_limit_of(host), self._limits
+        pages, limits = self._limits.page_limit_of(host), self._limits
         if host.pages >= pages:
             return PAGE_LIMIT
         if limits.site_pages is not None and self._spent(_site_unit(host.name)) >= limits.site_pages:
@@ -78,10 +100,12 @@ class Budgets:
         if host.address != address:
             host.address = address
 
-    def count(self, page: Page, host: str) -> None:
-        """Count an answer that was stored, if it is a page."""
+    def count(self, page: Page, host: str, signature: int) -> None:
+        """Count an answer that was stored, if it is a page. The signature is that of its text, 0 for none."""
         if not page.is_success:
             return
+        if self._limits.star_pages is not None and signature:
+            self._count_copy(page.url, host, signature)
         if self._limits.site_pages is not None:
             self._spend(_site_unit(host))
         if self._limits.address_pages is not None:
@@ -90,6 +114,14 @@ class Budgets:
             self._spend(_address_unit(record.address))
         if self._patterns and (budget := self._patterns.of(page.url)) is not None:
             self._spend(_url_unit(budget))
+
+    def _count_copy(self, url: str, host: str, signature: int) -> None:
+        page = fingerprint(url)
+        first = self._contents.get(signature)
+        if first is None:
+            self._contents.put(signature, page)
+        elif first != page:
+            self._hosts.meet(host).copies += 1
 
     def _spent(self, unit: str) -> int:
         return self._hosts.spent.get(unit)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 
 from tarrafa.agent.hooks import CrawlHooks
+from tarrafa.agent.referrers import Referrers
 from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract
 from tarrafa.obey import is_nofollow
@@ -21,7 +22,14 @@ UrlJudge = Callable[[str, int], str | None]
 
 
 class Discovery:
-    def __init__(self, scope: Scope, order: Order, hooks: CrawlHooks | None = None) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        order: Order,
+        hooks: CrawlHooks | None = None,
+        referrers: Referrers | None = None,  # None if budgets do not depend on links
+    ) -> None:
+        self._referrers = referrers
         self._judge: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
         self._order = order
         self._has_cash = order.weight is WeightKind.CASH
@@ -54,6 +62,7 @@ class Discovery:
 
         `cash` is what the page passes on to them, in equal parts.
         """
+        self._note_referrer(found)
         known, counts, own = into.found, into.counts, f"{host_of(found.url)}/"
         judge, priority, language = self._judge, self._order.priority, found.document.language
         for target, rel in zip(found.links.targets, found.links.rels, strict=True):
@@ -72,6 +81,10 @@ class Discovery:
                 known[target] = [priority(target, language), 1, outside, depth, UrlKind.PAGE]
         if self._has_cash:
             _pass_on(cash, found.links.targets, into)
+
+    def _note_referrer(self, found: Extract) -> None:
+        if self._referrers is not None:
+            self._referrers.note(found.url, _followed(found))
 
     def follow_listed(self, into: Unsaved, found: Extract, depth: int, which: slice = _ALL) -> None:
         """Offer the URLs that a sitemap or feed lists."""
@@ -96,6 +109,11 @@ def _pass_on(cash: int, targets: Sequence[str], into: Unsaved) -> None:
     for target in targets:
         if target in into.found:
             into.weights[target] = into.weights.get(target, 0) + part
+
+
+def _followed(found: Extract) -> list[str]:
+    links = found.links
+    return [target for target, rel in zip(links.targets, links.rels, strict=True) if not (rel and is_nofollow(rel))]
 
 
 def _with_hooks(judge: UrlJudge, hooks: CrawlHooks) -> UrlJudge:

@@ -68,7 +68,7 @@ class Frontier:
         self._hosts = hosts
         self._scope = scope
         self._limits = limits
-        self.budgets = Budgets(limits, hosts)
+        self.budgets = Budgets(limits, hosts, scope.admits)
         self.urls = UrlBuffer(buffer_limit)
         # Filled by the frontier and by `Visits`, emptied by the caller that carries them out.
         self.instructions: list[Instruction] = []
@@ -105,7 +105,7 @@ class Frontier:
         if not self._is_admissible(name):
             return False
         host = self._hosts.meet(name)
-        self._hosts.set_available(host, min(host.pages + left_count, self.budgets.page_limit_of(host)))
+        self.budgets.update_sizes(host, left_count)
         if name in self._suspended_names:
             self.suspended = self.suspended.plus(host.until)
             return False

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from tarrafa.agent.host_table import RECORD_FIELDS, HostChanges, HostRecord, record_values
+from tarrafa.agent.referrers import SET_BITS
 from tarrafa.agent.unsaved import Totals
 from tarrafa.database import Database, DatabaseReader
 from tarrafa.disk import make_folder, map_disk_errors
@@ -41,12 +42,14 @@ CREATE TABLE hosts ({", ".join(RECORD_FIELDS)}, PRIMARY KEY (name)) WITHOUT ROWI
 CREATE INDEX hosts_status ON hosts (status, reason) WHERE status != '';
 CREATE TABLE robots ({", ".join(_ROBOTS_FIELDS)}, PRIMARY KEY (host));
 CREATE TABLE spent (unit, pages, PRIMARY KEY (unit)) WITHOUT ROWID;
+CREATE TABLE referrers (host, bits, PRIMARY KEY (host)) WITHOUT ROWID;
 CREATE TABLE checkpoint (number INTEGER, file INTEGER, offset INTEGER, totals TEXT);
 INSERT INTO checkpoint VALUES (0, 0, 0, '{{}}');
 """  # noqa: S608
 _PUT_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * len(RECORD_FIELDS))})"  # noqa: S608
 _PUT_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * len(_ROBOTS_FIELDS))})"  # noqa: S608
 _PUT_SPENT = "INSERT OR REPLACE INTO spent VALUES (?, ?)"
+_PUT_REFERRERS = "INSERT OR REPLACE INTO referrers VALUES (?, ?)"
 _COMMIT = "UPDATE checkpoint SET number = ?, file = ?, offset = ?, totals = ?"
 _STATUSES = "SELECT status, reason, count(*) FROM hosts WHERE status != '' GROUP BY status, reason"
 
@@ -78,6 +81,11 @@ class HostQueries:
         rows = self._database.rows("SELECT pages FROM spent WHERE unit = ?", (unit,))
         return int(rows[0][0]) if rows else None
 
+    def referrers(self, host: str) -> int | None:
+        """Return which sites link to a host, as the set of `Referrers`; None if none does."""
+        rows = self._database.rows("SELECT bits FROM referrers WHERE host = ?", (host,))
+        return int.from_bytes(rows[0][0]) if rows else None
+
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason."""
         found: dict[str, dict[str, int]] = {}
@@ -102,6 +110,8 @@ class HostDatabase(HostQueries):
             self._writer.write_many(_PUT_HOST, [record_values(record) for record in changes.records])
             self._writer.write_many(_PUT_ROBOTS, [_row(answer) for answer in changes.robots])
             self._writer.write_many(_PUT_SPENT, list(changes.spent.items()))
+            packed = [(host, bits.to_bytes(SET_BITS // 8)) for host, bits in changes.referrers.items()]
+            self._writer.write_many(_PUT_REFERRERS, packed)
             self._writer.write(_COMMIT, (number, *end, json.dumps(totals)))
 
 

@@ -59,6 +59,9 @@ class HostRecord:
     robots_at: float = 0.0  # when its robots.txt was last fetched; 0 for never
     download_seconds: float = 0.0  # of the last answer
     address: str = ""  # the last one that it was visited at
+    # Only with a star budget: other sites that link to it, as of its last schedule, and pages whose text another has.
+    referrers: int = 0
+    copies: int = 0
     # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
     # whenever the repository schedules it, so it is saved only with other changes.
     available: int = 0
@@ -76,6 +79,7 @@ class HostExport(NamedTuple):
 
     record: HostRecord
     robots: RobotsAnswer | None
+    referrers: int = 0  # the set of `Referrers`
 
 
 class HostChanges(NamedTuple):
@@ -86,9 +90,10 @@ class HostChanges(NamedTuple):
     # `visits`, `hosts` met, hosts `given up`, `failure …`, growth of the `largest host`
     counts: Mapping[str, int] = MappingProxyType({})
     spent: Mapping[str, int] = MappingProxyType({})  # pages of each site, address or pattern that has a budget
+    referrers: Mapping[str, int] = MappingProxyType({})  # of each host, the set of `Referrers`
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.robots or self.counts or self.spent)
+        return bool(self.records or self.robots or self.counts or self.spent or self.referrers)
 
 
 class HostStorage(Protocol):
@@ -100,6 +105,10 @@ class HostStorage(Protocol):
 
     def spent(self, unit: str) -> int | None:
         """Return the pages that a site, an address or a pattern of URLs has given; None if none were counted."""
+        ...
+
+    def referrers(self, host: str) -> int | None:
+        """Return which sites link to a host, as the set of `Referrers`; None if none does."""
         ...
 
     def close(self) -> None: ...
@@ -133,11 +142,13 @@ class MemoryHostStorage:
         self._records: dict[str, HostRecord] = {}
         self._robots: dict[str, RobotsAnswer] = {}
         self._spent: dict[str, int] = {}
+        self._referrers: dict[str, int] = {}
 
     def commit(self, changes: HostChanges) -> None:
         self._records.update((record.name, record) for record in changes.records)
         self._robots.update((answer.host, answer) for answer in changes.robots)
         self._spent.update(changes.spent)
+        self._referrers.update(changes.referrers)
 
     def host(self, name: str) -> HostRecord | None:
         record = self._records.get(name)
@@ -148,6 +159,9 @@ class MemoryHostStorage:
 
     def spent(self, unit: str) -> int | None:
         return self._spent.get(unit)
+
+    def referrers(self, host: str) -> int | None:
+        return self._referrers.get(host)
 
     def write(self, record: HostRecord) -> None:
         """Do nothing: there is no process that could be killed."""
@@ -193,6 +207,8 @@ class HostTable:
         self._counts: Counter[str] = Counter()
         # Pages that sites, addresses and patterns of URLs have given, of those that have a budget.
         self.spent = SavedValues(storage.spent, 0)
+        # Sites that link to each host, if budgets depend on them.
+        self.referrers = SavedValues(storage.referrers, 0)
         self.unsaved_bytes = 0  # of new robots.txt files
         # Answers of the checkpoint under way. Filled by take_changes, emptied by saved.
         self._robots_being_saved: dict[str, RobotsAnswer] = {}
@@ -305,7 +321,7 @@ class HostTable:
     def export(self, name: str) -> HostExport | None:
         """Return everything that is known of a host; None if it was never met."""
         record = self.find(name)
-        return HostExport(record.copy(), self.robots_answer(name)) if record else None
+        return HostExport(record.copy(), self.robots_answer(name), self.referrers.get(name)) if record else None
 
     def adopt(self, export: HostExport) -> None:
         """Take over a host from another owner. What that owner knew replaces what is known here."""
@@ -314,6 +330,8 @@ class HostTable:
             setattr(record, name, value)
         if export.robots is not None:
             self._new_robots[record.name] = export.robots
+        if export.referrers:
+            self.referrers.put(record.name, export.referrers | self.referrers.get(record.name))
         self.set_available(record, record.available)
         self._write_through(record)
 
@@ -328,7 +346,7 @@ class HostTable:
 
     @property
     def has_changes(self) -> bool:
-        return bool(self._changed or self._new_robots or self._counts or self.spent)
+        return bool(self._changed or self._new_robots or self._counts or self.spent or self.referrers)
 
     @property
     def unsaved_counts(self) -> Counter[str]:
@@ -337,7 +355,9 @@ class HostTable:
     def take_changes(self) -> tuple[HostChanges, list[Path]]:
         """Return what the next checkpoint saves, and the journal files that it makes obsolete."""
         records = [record.copy() for record in self._changed.values()]
-        changes = HostChanges(records, list(self._new_robots.values()), self._counts, self.spent.take())
+        changes = HostChanges(
+            records, list(self._new_robots.values()), self._counts, self.spent.take(), self.referrers.take()
+        )
         self._changed, self._counts, self.unsaved_bytes = {}, Counter(), 0
         self._robots_being_saved, self._new_robots = self._new_robots, {}
         return changes, self._journal.rotate()
@@ -347,6 +367,7 @@ class HostTable:
         self._journal.remove(journal_files)
         self._robots_being_saved = {}
         self.spent.saved()
+        self.referrers.saved()
         excess = len(self._records) - self._limit
         if excess > 0:
             self._is_complete = False

@@ -134,8 +134,9 @@ class Ingest:
         stored = [self._append(each) for each in final]
         archived = perf_counter()
         for each, place in zip(final, stored, strict=True):
-            self._collect(each.decoded, each.parsed or next(parsed), place, each.annotations, each.listed)
-            self._visits.page_kept(each.decoded.page)
+            its_parsed = each.parsed or next(parsed)
+            self._collect(each.decoded, its_parsed, place, each.annotations, each.listed)
+            self._visits.page_kept(each.decoded.page, its_parsed.extract.document.signature)
         unsaved.is_torn = False
         steps = self._owner.steps
         steps.add(CrawlStep.EXTRACT, extracted - began)
@@ -158,7 +159,7 @@ class Ingest:
             (parsed,) = self._reader.parse([decoded])
         listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
         self._collect(decoded, parsed, stored, annotations, listed)
-        self._visits.page_recovered(page)
+        self._visits.page_recovered(page, parsed.extract.document.signature)
 
     def _collect(
         self,

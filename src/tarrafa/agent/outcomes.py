@@ -13,7 +13,7 @@ NO_FILE = 2**32 - 1  # the archive has no page
 
 # Refusals of a URL that end it: by robots.txt, or because its pattern has given its pages.
 ROBOTS, URL_BUDGET = "robots", "url pages"
-_DISALLOWED, _OVER_BUDGET = 1_000, 1_001
+_DISALLOWED, OVER_BUDGET = 1_000, 1_001
 _FAILURES = {
     FailureKind.NAME: 1_100,
     FailureKind.PRIVATE: 1_101,
@@ -28,10 +28,10 @@ _FAILURES = {
     FailureKind.OTHER: 1_110,
     FailureKind.NAME_SERVER: 1_111,
 }
-_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: _OVER_BUDGET}
+_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET}
 _REASONS = {
     _DISALLOWED: "disallowed by robots.txt",
-    _OVER_BUDGET: "over the budget of its pattern",
+    OVER_BUDGET: "over the budget of its pattern",
     **{number: kind.value for kind, number in _FAILURES.items()},
 }
 _GONE = frozenset({404, 410})
@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 
 @lru_cache(maxsize=1 << 11)
 def outcome_of(status: int) -> Outcome:
-    if status in (_DISALLOWED, _OVER_BUDGET):
+    if status in (_DISALLOWED, OVER_BUDGET):
         return Outcome.REFUSED
     if status == 304:
         return Outcome.UNCHANGED

@@ -171,15 +171,15 @@ class Visits:
         """End a visit that brought a page; return True if the page is to be kept, False if it will be retried."""
         return self._ended(visit, page, at) is Fate.FINAL
 
-    def page_kept(self, page: Page) -> None:
-        """Count an answer that was stored, in the record of its host and in budgets."""
+    def page_kept(self, page: Page, signature: int = 0) -> None:
+        """Count an answer that was stored, in the record of its host and in budgets. The signature is of its text."""
         host = host_of(page.url)
         self._hosts.count_kept(page, host)
-        self._frontier.budgets.count(page, host)
+        self._frontier.budgets.count(page, host, signature)
 
-    def page_recovered(self, page: Page) -> None:
+    def page_recovered(self, page: Page, signature: int = 0) -> None:
         """Count an answer that a killed process stored and did not save, and the visit that brought it."""
-        self.page_kept(page)
+        self.page_kept(page, signature)
         self._hosts.count_visit(host_of(page.url), page, page.at)
 
     def page_failed(self, visit: Visit, failure: Failure, at: Instant) -> None:

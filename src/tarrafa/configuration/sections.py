@@ -59,6 +59,14 @@ class CrawlSection:
         IntegerType(1, 100), 3, "maximum number of times that a URL may repeat a segment of its path"
     )
     host_pages: int = _key(IntegerType(1, 1_000_000_000), 100_000, "maximum number of pages per host")
+    budget: str = _key(
+        ChoiceType(("fixed", "star")),
+        "fixed",
+        "pages of a host: host_pages for all; or star_pages times the sites that link to it, less for copies",
+    )
+    star_pages: int = _key(
+        IntegerType(1, 1_000_000_000), 100, "star budget: pages of a host for itself and for each site that links to it"
+    )
     site_pages: int | None = _key(
         OptionalType(IntegerType(1, 1_000_000_000)), "none", "maximum number of pages of all hosts of a site together"
     )

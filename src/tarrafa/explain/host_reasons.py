@@ -3,6 +3,7 @@
 from typing import Any
 
 from tarrafa.agent import HostRecord, HostStatus
+from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
 from tarrafa.explain.evidence import HostEvidence, RunEvidence
 from tarrafa.explain.remedies import remedy_of
 from tarrafa.explain.url_reasons import Explanation, Verdict, host_facts, moment, refusal_text
@@ -29,6 +30,10 @@ def _ended(host: HostEvidence) -> Explanation | None:
     if record is not None and record.pages >= host.pages_limit:
         why = f"The host has given {record.pages:,} pages, and its limit is {host.pages_limit:,}. {_left(host)}"
         return _of(host, Verdict.HOST_LIMIT, why, remedy_of("pages"))
+    if record is not None and record.reason in (SITE_LIMIT, ADDRESS_LIMIT):
+        unit = "site" if record.reason == SITE_LIMIT else "address"
+        why = f"The hosts of its {unit} together have given as many pages as they may. {_left(host)}"
+        return _of(host, Verdict.HOST_LIMIT, why, remedy_of(record.reason))
     if record is not None and record.status == HostStatus.GIVEN_UP:
         why = f"The host was given up ({record.reason}) after {record.failures:,} failures. {_left(host)}"
         return _of(host, Verdict.GIVEN_UP, why, remedy_of(record.reason))

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from tarrafa.agent import HostRecord, HostStatus, Outcome, outcome_of, reason_of
+from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
+from tarrafa.agent.outcomes import OVER_BUDGET, URL_BUDGET
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
 from tarrafa.explain.remedies import remedy_of
 from tarrafa.obey import Basis
@@ -38,6 +40,7 @@ class Verdict(StrEnum):
     REFUSED = "refused"  # by the scope, or by a bound on URLs
     NOFOLLOW = "nofollow"  # only links that ask not to be followed lead to it
     UNKNOWN = "unknown"
+    OVER_BUDGET = "over budget"  # the URLs of its pattern have given their pages
     HOST_LIMIT = "host limit"
     GIVEN_UP = "host given up"
     SUSPENDED = "host suspended"
@@ -84,6 +87,9 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         return None
     status, at = place.known.status, moment(place.known.at_seconds or 0.0)
     outcome = outcome_of(status)
+    if status == OVER_BUDGET:
+        why = "The URLs of its pattern had given their pages when its turn came. It is not visited."
+        return _of(evidence, Verdict.OVER_BUDGET, why, remedy_of(URL_BUDGET))
     if outcome is Outcome.REFUSED:
         line = _line(evidence.host.robots)
         return _of(evidence, Verdict.DISALLOWED, f"robots.txt of the host disallows it{line}. It is not visited.")
@@ -115,6 +121,10 @@ def _never(evidence: UrlEvidence) -> Explanation | None:
     if record is not None and record.pages >= host.pages_limit:
         why = f"The host has given {record.pages:,} pages, and its limit is {host.pages_limit:,}."
         return _of(evidence, Verdict.HOST_LIMIT, why, remedy_of("pages"))
+    if record is not None and record.reason in (SITE_LIMIT, ADDRESS_LIMIT):
+        unit = "site" if record.reason == SITE_LIMIT else "address"
+        why = f"The hosts of its {unit} together have given as many pages as they may."
+        return _of(evidence, Verdict.HOST_LIMIT, why, remedy_of(record.reason))
     if record is not None and record.status == HostStatus.GIVEN_UP:
         why = f"The host was given up ({record.reason}) after {record.failures:,} failures."
         return _of(evidence, Verdict.GIVEN_UP, why, remedy_of(record.reason))
