@@ -71,7 +71,7 @@ class BrainDriver:
             hosts_limit=settings.hosts_limit,
         )
         policies = Policies(Scope(settings.rule, UrlBounds()), Fifo(), settings.limits, "tarrafa")
-        brain = make_brain(self.hosts, self.workbench, policies, settings.buffer_limit, settings.is_known)
+        self.brain = brain = make_brain(self.hosts, self.workbench, policies, settings.buffer_limit, settings.is_known)
         self.frontier, self.visits, self.discovery = brain.frontier, brain.visits, brain.discovery
         self.pages: list[str] = []  # URLs that were kept
 

@@ -216,7 +216,7 @@ def test_crawl_that_is_killed_in_an_outage_loses_nothing(tmp_path: Path) -> None
             port = web.url.rstrip("/").rpartition(":")[2]
             words = arguments(web, folder, "--delay", "20ms", "--log-level", "info", "--log-format", "json")
             command = [sys.executable, "-m", "tarrafa", *words, "--log-file", str(log)]
-            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True))
             wait_for(lambda: visited_hosts(web) >= 10, process)
         wait_for(lambda: "outage begun" in events_of(log), process)
         process.kill()

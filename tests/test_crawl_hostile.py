@@ -117,11 +117,11 @@ def test_full_disk_stops_with_a_message_and_it_goes_on_when_there_is_room(small:
     assert words, "prlimit is part of every Linux"
     done = run(*arguments(web, folder), before=words)
     assert done.returncode == 1
-    assert "go on when there is room" in done.stderr
+    assert "go on with a higher limit on the size of files" in done.stderr
     assert "Traceback" not in done.stderr
     shown = run("status", "--dir", str(folder)).stdout.splitlines()[-1]
     assert shown.startswith("Failed: ")
-    assert "go on when there is room" in shown
+    assert "go on with a higher limit on the size of files" in shown
     crawled(web, folder)
     assert pages_fetched(folder, web) == web.collectable()
 
