@@ -216,3 +216,27 @@ def test_every_class_name_stands_once_in_the_package() -> None:
     names = Counter(node.name for _, node in nodes_of(PACKAGE) if isinstance(node, ast.ClassDef))
     assert len(names) > 300
     assert [name for name, count in names.items() if count > 1] == []
+
+
+# A module is a noun that a newcomer would search for. The endings of participles, and the nouns that have them.
+NO_NOUNS = {
+    "about",
+    "after",
+    "apart",
+    "before",
+    "beside",
+    "between",
+    "beyond",
+    "through",
+    "together",
+    "until",
+    "within",
+}
+PARTICIPLES = re.compile(r"(^|_)[a-z]+(ed|ing)$")
+NOUNS = {"numbering", "pruning", "unsaved", "wiring"}
+
+
+def test_module_is_named_by_a_noun() -> None:
+    names = {path.stem for path in PACKAGE.rglob("*.py")}
+    assert len(names) > 200
+    assert {name for name in names if name in NO_NOUNS or (PARTICIPLES.search(name) and name not in NOUNS)} == set()
