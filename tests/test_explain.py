@@ -71,6 +71,8 @@ OUTAGE = RunEvidence(is_running=True, outage_seconds=30.0)
 STOPPED = RunEvidence(ending=Ending.PAGES)
 SUSPENDED = record(status="suspended", reason="timeout", until=NOW + 600, consecutive_failures=5)
 GIVEN_UP = record(status="given up", reason="tls", failures=20)
+SITE_DONE = record(status="given up", reason="site pages")
+ADDRESS_DONE = record(status="given up", reason="address pages")
 UNKNOWN = {"place": None, "found_on": ()}
 NOFOLLOW = {"place": None, "found_on": (LINK._replace(is_nofollow=True),)}
 
@@ -94,6 +96,9 @@ SITUATIONS: dict[str, tuple[UrlEvidence, Verdict, str, float | None]] = {
     "just found": (url(place=None), Verdict.UNVERIFIED, "has not taken it in yet", None),
     "waits for a cycle": (url(place=None, is_waiting=True), Verdict.UNVERIFIED, "compared with all known", None),
     "page limit": (url(host=host(pages_limit=2)), Verdict.HOST_LIMIT, "limit is 2", None),
+    "over budget": (url(place=collected(1_001)), Verdict.OVER_BUDGET, "URLs of its pattern", None),
+    "site limit": (url(host=host(record=SITE_DONE)), Verdict.HOST_LIMIT, "hosts of its site together", None),
+    "address limit": (url(host=host(record=ADDRESS_DONE)), Verdict.HOST_LIMIT, "hosts of its address", None),
     "given up": (url(host=host(record=GIVEN_UP)), Verdict.GIVEN_UP, "tls", None),
     "suspended": (url(host=host(record=SUSPENDED)), Verdict.SUSPENDED, "timeout", 600),
     "robots unreachable": (
@@ -139,6 +144,7 @@ HOST_SITUATIONS: dict[str, tuple[HostEvidence, RunEvidence, Verdict, str, float 
     "unknown": (host(record=None, urls=HostUrls()), RUNNING, Verdict.UNKNOWN, "knows no URL", None),
     "complete": (host(urls=HostUrls(collected=7)), RUNNING, Verdict.FETCHED, "All 7", None),
     "page limit": (host(pages_limit=2), RUNNING, Verdict.HOST_LIMIT, "5 of its 7", None),
+    "site limit": (host(record=SITE_DONE), RUNNING, Verdict.HOST_LIMIT, "5 of its 7", None),
     "given up": (host(record=GIVEN_UP), RUNNING, Verdict.GIVEN_UP, "tls", None),
     "suspended": (host(record=SUSPENDED), RUNNING, Verdict.SUSPENDED, "timeout", 600),
     "not running": (host(), STOPPED, Verdict.NOT_RUNNING, "page limit", None),
