@@ -79,7 +79,7 @@ SETTINGS = """
 [crawl]
 scope = "any"
 allow_private = true
-host_pages = 60
+host_pages = 30
 [politeness]
 delay = "0s"
 address_delay = "0s"
@@ -121,7 +121,9 @@ def test_checkpoints_are_numbered_and_cycles_count_what_is_known(crawl_log: Path
     assert known[-1] > 20
 
 
-@pytest.mark.parametrize("name", ["host suspended", "host given up", "page cut", "robots.txt unreachable"])
+@pytest.mark.parametrize(
+    "name", ["host suspended", "host given up", "page cut", "robots.txt unreachable", "pattern slowed"]
+)
 def test_what_a_hostile_web_causes_is_told(crawl_log: Path, name: str) -> None:
     found = entries(crawl_log, name)
     assert found

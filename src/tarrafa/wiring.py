@@ -102,6 +102,7 @@ def agent(
         crawl_limits(configuration, limits),
         product_token(configuration.crawl.user_agent),
         hooks,
+        configuration.crawl.trap_watch,
     )
     url_keys = policies.order.url_keys
     store = Store(folder, bounds or repository_bounds(configuration), url_keys, _weighing(policies.order, folder))

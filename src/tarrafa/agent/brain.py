@@ -13,6 +13,7 @@ from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.robots_cache import RobotsCache
+from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.agent.url_buffer import BUFFER_LIMIT
 from tarrafa.agent.visits import Visits, is_address
 from tarrafa.schedule import Order, Scope, Workbench
@@ -35,6 +36,7 @@ class Policies(NamedTuple):
     limits: CrawlLimits
     robots_token: str  # our name in robots.txt
     hooks: CrawlHooks | None = None
+    is_watching_traps: bool = True
 
 
 def make_brain(
@@ -44,9 +46,10 @@ def make_brain(
     buffer_limit: int = BUFFER_LIMIT,
     is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
 ) -> Brain:
-    scope, order, limits, token, hooks = policies
+    scope, order, limits, token, hooks, is_watching = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
-    visits = Visits(frontier, workbench, hosts, robots, limits, is_known)
+    watch = TrapWatch(hosts, is_on=is_watching)
+    visits = Visits(frontier, workbench, hosts, robots, limits, watch, is_known)
     referrers = None if limits.star_pages is None else frontier.budgets.referrers
-    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks, referrers))
+    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks, watch, referrers))

@@ -6,6 +6,7 @@ from itertools import repeat
 
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.referrers import Referrers
+from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract
 from tarrafa.obey import is_nofollow
@@ -27,16 +28,18 @@ class Discovery:
         scope: Scope,
         order: Order,
         hooks: CrawlHooks | None = None,
+        watch: TrapWatch | None = None,
         referrers: Referrers | None = None,  # None if budgets do not depend on links
     ) -> None:
         self._referrers = referrers
-        self._judge: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
+        self._judge_seed: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
+        self._judge = self._judge_seed if watch is None else _with_watch(self._judge_seed, watch)
         self._order = order
         self._has_cash = order.weight is WeightKind.CASH
 
     def offer_seed(self, into: Unsaved, url: str) -> bool:
         """Offer a seed; return False if it is refused. No page links to it, so offering it again changes nothing."""
-        refusal = self._judge(url, 0)
+        refusal = self._judge_seed(url, 0)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return False
@@ -47,7 +50,7 @@ class Discovery:
 
     def offer(self, into: Unsaved, url: str, depth: int, own: str = "", is_sitemap: bool = False) -> None:
         """Offer a URL that a sitemap lists, or that is one. `own` is the prefix of the lister."""
-        refusal = self._judge(url, depth)
+        refusal = (self._judge_seed if is_sitemap else self._judge)(url, depth)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return
@@ -122,5 +125,15 @@ def _with_hooks(judge: UrlJudge, hooks: CrawlHooks) -> UrlJudge:
     def judge_both(url: str, depth: int) -> str | None:
         refusal = judge(url, depth)
         return refusal if refusal is not None or hooks.admits(url) else _HOOK
+
+    return judge_both
+
+
+def _with_watch(judge: UrlJudge, watch: TrapWatch) -> UrlJudge:
+    """Return a judge that asks about traps each URL that is admitted otherwise."""
+    in_trap = watch.refusal_of_link
+
+    def judge_both(url: str, depth: int) -> str | None:
+        return judge(url, depth) or in_trap(url)
 
     return judge_both

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from tarrafa.logs import event
+from tarrafa.schedule import SlowedPattern
 
 _log = logging.getLogger("tarrafa.crawl")
 
@@ -58,6 +59,14 @@ def outage_ended(seconds: float, *, is_answered: bool) -> None:
 
 def host_collision(host: str, other: str, urls_count: int) -> None:
     event(_log, "host collision", logging.WARNING, host=host, other=other, urls=urls_count)
+
+
+def pattern_slowed(host: str, slowed: SlowedPattern) -> None:
+    pattern, reason, visits, new, is_refused = slowed
+    if is_refused:
+        event(_log, "pattern refused", host=host, pattern=pattern, reason=reason, visits=visits, new=new)
+    else:
+        event(_log, "pattern slowed", host=host, pattern=pattern, reason=reason, visits=visits, new=new)
 
 
 def page_cut(url: str, parts: Sequence[str]) -> None:

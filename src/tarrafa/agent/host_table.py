@@ -65,6 +65,7 @@ class HostRecord:
     # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
     # whenever the repository schedules it, so it is saved only with other changes.
     available: int = 0
+    slowed_patterns: str = ""  # of its URLs, as `HostYields` dumps them; empty for none
 
     def copy(self) -> "HostRecord":
         return HostRecord(*record_values(self))

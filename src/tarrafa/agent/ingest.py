@@ -178,6 +178,7 @@ class Ingest:
             events.page_cut(parsed.page.url, hooked.parsed.cuts)
         collect(unsaved, hooked, stored, annotations, self._discovery, self._reader.options.robots_name)
         depth, found = annotations.depth + 1, parsed.extract
+        self._visits.page_read(parsed.page, found)
         if listed is not None:
             unsaved.merge_listed(listed)
         elif found.listed:

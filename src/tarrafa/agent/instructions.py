@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tarrafa.agent.outcomes import ROBOTS
 from tarrafa.records import Failure, Request
-from tarrafa.schedule import Visit
+from tarrafa.schedule import SlowedPattern, Visit
 
 
 class Purpose(Enum):
@@ -91,5 +91,12 @@ class TellOutageEnded(NamedTuple):
     is_answered: bool
 
 
-Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable | TellOutageBegun | TellOutageEnded
+class TellPatternSlowed(NamedTuple):
+    """Tell that URLs of a pattern are visited less from now on, or not any more."""
+
+    host: str
+    pattern: SlowedPattern
+
+
+Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable | TellOutageBegun | TellOutageEnded | TellPatternSlowed
 Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell

@@ -25,6 +25,7 @@ from tarrafa.agent.instructions import (
     TellGivenUp,
     TellOutageBegun,
     TellOutageEnded,
+    TellPatternSlowed,
     TellRobotsUnreachable,
     TellSuspended,
 )
@@ -337,3 +338,5 @@ def _tell(instruction: Tell) -> None:
             events.outage_begun(host, reason)
         case TellOutageEnded(seconds, is_answered):
             events.outage_ended(seconds, is_answered=is_answered)
+        case TellPatternSlowed(host, pattern):
+            events.pattern_slowed(host, pattern)

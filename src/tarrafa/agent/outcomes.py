@@ -11,9 +11,9 @@ from tarrafa.records import Failure, FailureKind, Page
 
 NO_FILE = 2**32 - 1  # the archive has no page
 
-# Refusals of a URL that end it: by robots.txt, or because its pattern has given its pages.
+# Refusals that end a URL: by robots.txt, by the budget of its pattern, or because its pattern brought nothing new.
 ROBOTS, URL_BUDGET = "robots", "url pages"
-_DISALLOWED, OVER_BUDGET = 1_000, 1_001
+_DISALLOWED, OVER_BUDGET, BARREN = 1_000, 1_001, 1_002
 _FAILURES = {
     FailureKind.NAME: 1_100,
     FailureKind.PRIVATE: 1_101,
@@ -29,11 +29,12 @@ _FAILURES = {
     FailureKind.NAME_SERVER: 1_111,
 }
 _REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET}
-_REASONS = {
+_REFUSALS = {
     _DISALLOWED: "disallowed by robots.txt",
     OVER_BUDGET: "over the budget of its pattern",
-    **{number: kind.value for kind, number in _FAILURES.items()},
+    BARREN: "other URLs of its pattern brought nothing new",
 }
+_REASONS = {**_REFUSALS, **{number: kind.value for kind, number in _FAILURES.items()}}
 _GONE = frozenset({404, 410})
 
 
@@ -41,14 +42,14 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     UNCHANGED = "unchanged"
     REDIRECTED = "redirected"
-    REFUSED = "refused"  # by robots.txt or a budget, without a visit
+    REFUSED = "refused"  # by robots.txt, by a budget, or because it leads into a trap; without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
 
 
 @lru_cache(maxsize=1 << 11)
 def outcome_of(status: int) -> Outcome:
-    if status in (_DISALLOWED, OVER_BUDGET):
+    if status in _REFUSALS:
         return Outcome.REFUSED
     if status == 304:
         return Outcome.UNCHANGED
@@ -62,7 +63,7 @@ def outcome_of(status: int) -> Outcome:
 def status_of(outcome: Page | Failure | None, refusal: str = ROBOTS) -> int:
     """Return the number for the repository. None stands for a URL that was refused."""
     if outcome is None:
-        return _REFUSED[refusal]
+        return _REFUSED.get(refusal, BARREN)
     return outcome.status if isinstance(outcome, Page) else _FAILURES[outcome.kind]
 
 

@@ -19,11 +19,14 @@ from tarrafa.agent.instructions import (
     Resolve,
     TellOutageBegun,
     TellOutageEnded,
+    TellPatternSlowed,
     TellRobotsUnreachable,
 )
 from tarrafa.agent.outcomes import URL_BUDGET
 from tarrafa.agent.robots_cache import RobotsCache
+from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.clock import Instant
+from tarrafa.extract import Extract
 from tarrafa.obey import (
     ROBOTS_MAX_BYTES,
     Basis,
@@ -54,6 +57,7 @@ class Visits:
         hosts: HostTable,
         robots: RobotsCache,
         limits: CrawlLimits,
+        watch: TrapWatch,
         is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
     ) -> None:
         self.outage = OutageBreaker()
@@ -61,6 +65,7 @@ class Visits:
         self._workbench = workbench
         self._hosts = hosts
         self._robots = robots
+        self._watch = watch
         self.in_flight_limit = limits.in_flight
         # Each robots.txt that is to be fetched, by URL, with the hosts that need it: redirects may lead several hosts
         # to one file. Filled by _request_robots, emptied by robots_fetched and _returned.
@@ -177,6 +182,12 @@ class Visits:
         self._hosts.count_kept(page, host)
         self._frontier.budgets.count(page, host, signature)
 
+    def page_read(self, page: Page, found: Extract) -> None:
+        """Take note of what an answer that is stored brought, for the pattern of its URL."""
+        host = host_of(page.url)
+        for pattern in self._watch.note(page, found):
+            self._frontier.instructions.append(TellPatternSlowed(host, pattern))
+
     def page_recovered(self, page: Page, signature: int = 0) -> None:
         """Count an answer that a killed process stored and did not save, and the visit that brought it."""
         self.page_kept(page, signature)
@@ -248,7 +259,7 @@ class Visits:
             self._workbench.skip(visit, at.monotonic, again=True)
             self._request_robots(first_request(visit.host), at)
             return None
-        if self._is_refused(visit, permission, at):
+        if self._is_refused(visit, permission, at) or self._is_trap(visit, at):
             return None
         urls = self._frontier.urls
         request = Request(visit.url, address=visit.address, any_type=urls.is_sitemap(visit.url))
@@ -275,6 +286,15 @@ class Visits:
         else:
             self._workbench.skip(visit, at.monotonic, again=False)
             self._frontier.instructions.append(EndUrl(visit.url, None))
+        return True
+
+    def _is_trap(self, visit: Visit, at: Instant) -> bool:
+        """Refuse a URL that leads into a trap, unless the user gave it, or the host names it as a sitemap."""
+        reason, urls = self._watch.refusal(visit.host, visit.url), self._frontier.urls
+        if reason is None or not urls.depth(visit.url) or urls.is_sitemap(visit.url):
+            return False
+        self._workbench.skip(visit, at.monotonic, again=False)
+        self._frontier.instructions.append(EndUrl(visit.url, None, reason))
         return True
 
     def _request_robots(self, request: RobotsRequest, at: Instant) -> bool:

@@ -58,6 +58,9 @@ class CrawlSection:
     repeated_segments: int = _key(
         IntegerType(1, 100), 3, "maximum number of times that a URL may repeat a segment of its path"
     )
+    trap_watch: bool = _key(
+        BooleanType(), True, "visit patterns of URLs that bring nothing new less and less, and refuse them in the end"
+    )
     host_pages: int = _key(IntegerType(1, 1_000_000_000), 100_000, "maximum number of pages per host")
     budget: str = _key(
         ChoiceType(("fixed", "star")),

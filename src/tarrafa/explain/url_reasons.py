@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tarrafa.agent import HostRecord, HostStatus, Outcome, outcome_of, reason_of
 from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
-from tarrafa.agent.outcomes import OVER_BUDGET, URL_BUDGET
+from tarrafa.agent.outcomes import BARREN, OVER_BUDGET, URL_BUDGET
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
 from tarrafa.explain.remedies import remedy_of
 from tarrafa.obey import Basis
@@ -87,12 +87,8 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         return None
     status, at = place.known.status, moment(place.known.at_seconds or 0.0)
     outcome = outcome_of(status)
-    if status == OVER_BUDGET:
-        why = "The URLs of its pattern had given their pages when its turn came. It is not visited."
-        return _of(evidence, Verdict.OVER_BUDGET, why, remedy_of(URL_BUDGET))
     if outcome is Outcome.REFUSED:
-        line = _line(evidence.host.robots)
-        return _of(evidence, Verdict.DISALLOWED, f"robots.txt of the host disallows it{line}. It is not visited.")
+        return _refused(evidence, status)
     if reason := reason_of(status):
         return _of(evidence, Verdict.FAILED, f"Its last visit failed at {at}: {reason}.", remedy_of(reason))
     if outcome is Outcome.REDIRECTED:
@@ -103,6 +99,17 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
     if outcome is Outcome.FAILED:
         return _of(evidence, Verdict.FAILED, f"It was visited at {at}; the host answered with an error ({status}).")
     return _of(evidence, Verdict.FETCHED, f"It was fetched at {at} (status {status}). A URL is visited once.")
+
+
+def _refused(evidence: UrlEvidence, status: int) -> Explanation:
+    """Explain why a URL was refused when its turn came."""
+    if status == OVER_BUDGET:
+        why = "The URLs of its pattern had given their pages when its turn came. It is not visited."
+        return _of(evidence, Verdict.OVER_BUDGET, why, remedy_of(URL_BUDGET))
+    if status == BARREN:
+        return _of(evidence, Verdict.REFUSED, f"It is not visited: {reason_of(status)}.")
+    line = _line(evidence.host.robots)
+    return _of(evidence, Verdict.DISALLOWED, f"robots.txt of the host disallows it{line}. It is not visited.")
 
 
 # What will not happen as things are.

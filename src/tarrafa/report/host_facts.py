@@ -8,6 +8,7 @@ import numpy as np
 
 from tarrafa.agent import HostDatabaseReader
 from tarrafa.report.counters import Histogram
+from tarrafa.schedule import HostYields, SlowedPattern
 
 _TOP = 20
 _BATCH_ROWS = 20_000
@@ -15,6 +16,21 @@ STEPS = ("name", "connect", "first_byte", "total")
 _COLUMNS = ("name", "pages", "visits", "bytes", "failures", *(f"{step}_seconds" for step in STEPS))
 # In the order of the key, so that each query continues where the last one ended.
 _QUERY = f"SELECT {', '.join(_COLUMNS)} FROM hosts WHERE name > ? ORDER BY name LIMIT ?"  # noqa: S608
+
+
+# Hosts with slowed patterns, those with most visits first.
+_SLOWED_QUERY = "SELECT name, slowed_patterns FROM hosts WHERE slowed_patterns != '' ORDER BY visits DESC, name LIMIT ?"
+_SLOWED_HOSTS, SLOWED_PATTERNS = 1_000, 1_000
+
+
+class HostPattern(NamedTuple):
+    """A pattern of URLs that is visited less, or not at all, because it brought little that was new."""
+
+    host: str
+    slowed: SlowedPattern
+
+    def as_json(self) -> dict[str, Any]:
+        return {"host": self.host, **self.slowed._asdict()}
 
 
 class TopHost(NamedTuple):
@@ -34,6 +50,7 @@ class HostFacts:
         self.pages = Histogram()  # per host
         self.steps = {step: Histogram() for step in STEPS}  # mean of each host; 0 if not needed
         self._top: list[TopHost] = []
+        self.patterns: list[HostPattern] = []
 
     def read(self, database: HostDatabaseReader, batch_rows: int = _BATCH_ROWS) -> None:
         """Read all hosts, `batch_rows` at a time."""
@@ -47,6 +64,14 @@ class HostFacts:
             found = map(TopHost, names, pages, visits, sizes, failures)
             # Ties are ordered by name, so the result is reproducible.
             self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
+
+        self._read_patterns(database)
+
+    def _read_patterns(self, database: HostDatabaseReader) -> None:
+        for host, text in database.rows(_SLOWED_QUERY, (_SLOWED_HOSTS,)):
+            self.patterns += [HostPattern(host, slowed) for slowed in HostYields.load(text).slowed()]
+        self.patterns.sort(key=lambda each: (-each.slowed.visits, each.host, each.slowed.pattern))
+        del self.patterns[SLOWED_PATTERNS:]
 
     @property
     def top(self) -> list[TopHost]:

@@ -86,6 +86,7 @@ class Report:
             "refusals": self.totals.named("refusal"),
             "failures": self.totals.named("failure"),
             "host_statuses": self.host_statuses,
+            "slowed_patterns": [each.as_json() for each in self.hosts.patterns],
             "media_types": documents.media_types.top(TOP).as_json(),
             "languages": documents.languages.top(TOP).as_json(),
             "hosts": self.hosts.as_json(),

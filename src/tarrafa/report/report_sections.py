@@ -13,6 +13,7 @@ from tarrafa.texts import cut, printable
 from tarrafa.units import rough_duration, rough_size
 
 CUT_ROWS = 100  # of the table of pages that were cut
+PATTERN_ROWS = 50  # of the table of patterns that are visited less
 _NAME_LIMIT = 100  # characters of a text from outside
 
 
@@ -268,11 +269,23 @@ def _cut_pages(report: Report) -> ReportSection:
 def _not_visited(report: Report) -> Iterable[ReportSection]:
     refusals, failures = report.totals.named("refusal"), report.totals.named("failure")
     yield _counted("Links not followed", "by reason", "reason", refusals, sum(refusals.values()))
+    yield _slowed_patterns(report)
     yield _counted("Failures", "of visits and names, by reason", "reason", failures, sum(failures.values()))
     hosts = {
         f"{status}: {reason}": n for status, reasons in report.host_statuses.items() for reason, n in reasons.items()
     }
     yield _counted("Hosts not visited", "by reason", "reason", hosts, report.hosts.count if hosts else 0)
+
+
+def _slowed_patterns(report: Report) -> ReportSection:
+    patterns = report.hosts.patterns
+    note = f"{_number(len(patterns), 'patterns')} that brought little or nothing new; numbers are #, identifiers ~"
+    rows = [
+        (_name(f"{host}{slowed.pattern}"), f"{slowed.visits:,}", f"{slowed.new:,}", _name(slowed.reason), state)
+        for host, slowed in patterns[:PATTERN_ROWS]
+        for state in ("refused" if slowed.is_refused else "slowed",)
+    ]
+    return ReportSection("Patterns of URLs visited less", note, ("pattern", "visits", "new", "mostly", "now"), rows)
 
 
 def _distribution(title: str, note: str, values: Histogram, written: Callable[[float], str]) -> ReportSection:

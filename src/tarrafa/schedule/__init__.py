@@ -12,12 +12,15 @@ plain tests and simulated at any speed. The life of a host:
    counts from then: the policy of `delays`, or what the host asks for if that is longer.
 4. When the host runs low, `needs_urls` names it. The caller adds more URLs or removes it. A removed host is remembered
    until its delay has passed.
-5. A host that fails backs off, is suspended, and is given up in the end: see `retry_policy`.
+5. `yields` counts what each pattern of a host's URLs brings, and slows and refuses patterns that bring nothing new;
+   `url_patterns` makes the patterns, `contents` tells what is new.
+6. A host that fails backs off, is suspended, and is given up in the end: see `retry_policy`.
 
 Not done here: robots.txt (the caller sets Crawl-delay by `update_crawl_delay` and queues robots.txt by `add_first`),
 resolving names, fetching, storing URLs, detecting duplicates.
 """
 
+from tarrafa.schedule.contents import PageText, SeenContents
 from tarrafa.schedule.delays import (
     WAIT_MAX_SECONDS,
     ConstantDelay,
@@ -66,6 +69,7 @@ from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolic
 from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seed, read_seeds
 from tarrafa.schedule.workbench import Workbench
+from tarrafa.schedule.yields import Fruit, HostYields, SlowedPattern
 
 __all__ = [
     "BUSY_STATUSES",
@@ -88,6 +92,7 @@ __all__ = [
     "Fate",
     "Fifo",
     "FollowUp",
+    "Fruit",
     "HeaviestFirst",
     "HostFailure",
     "HostGivenUp",
@@ -95,6 +100,7 @@ __all__ = [
     "HostQueue",
     "HostSuspended",
     "HostTraits",
+    "HostYields",
     "LargestHost",
     "Level",
     "Lifo",
@@ -103,12 +109,15 @@ __all__ = [
     "MixSettings",
     "Order",
     "OutageBreaker",
+    "PageText",
     "QueuedHost",
     "RandomOrder",
     "Refusal",
     "RetryPolicy",
     "Scope",
     "Seeds",
+    "SeenContents",
+    "SlowedPattern",
     "TenTimesDelay",
     "UrlBounds",
     "UrlFacts",

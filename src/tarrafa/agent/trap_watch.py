@@ -1,0 +1,158 @@
+"""Watches what visits bring, host by host, and says which URLs lead into traps.
+
+`ingest` reports every stored answer by `note`. `discovery` asks about each URL that is found, `visits` about each that
+is about to be fetched. What is known of a host is kept here while the host is visited; patterns that are slowed also
+stand in its record in the `HostTable`, so that a new process goes on with them. Pure: no clock, no file.
+"""
+
+from collections import OrderedDict
+
+from tarrafa.agent.host_table import HostTable
+from tarrafa.extract import Extract, LinkKind, PageFormat
+from tarrafa.records import Page
+from tarrafa.schedule import BUSY_STATUSES, Fruit, HostYields, PageText, SeenContents, SlowedPattern
+from tarrafa.schedule.url_patterns import parameters_count, without_identifiers
+from tarrafa.urls import host_of
+
+VISITS_MIN = 8  # with fewer, a host is not watched: most hosts of a broad crawl
+MARKS_LIMIT = 300_000  # of contents that are remembered, of all hosts
+HOSTS_LIMIT = 5_000
+_LINKS_CHECKED = 100  # of a page that says nothing new
+_READ_FORMATS = (PageFormat.HTML, PageFormat.TEXT)
+
+
+class WatchedHost:
+    """What is known of the URLs and pages of one host."""
+
+    __slots__ = ("contents", "yields")
+
+    def __init__(self, yields: HostYields) -> None:
+        self.yields = yields
+        self.contents = SeenContents()
+
+
+class TrapWatch:
+    """A watch that is off notes nothing and refuses nothing."""
+
+    def __init__(self, hosts: HostTable, *, is_on: bool = True, marks_limit: int = MARKS_LIMIT) -> None:
+        self._hosts = hosts
+        self._is_on = is_on
+        self._marks_limit = marks_limit
+        # The least recently visited first. Filled by _watched and refusal; _make_room drops the first.
+        self._watched: OrderedDict[str, WatchedHost] = OrderedDict()
+        self._marks_count = 0
+        # Those of them with a slowed pattern, which is all that has to be asked. Filled and emptied with them.
+        self._suspicious: dict[str, HostYields] = {}
+
+    def refusal_of_link(self, url: str) -> str | None:
+        """Return why a URL that was found leads into a trap. Called for every link, so only watched hosts count."""
+        if not self._suspicious:
+            return None
+        yields = self._suspicious.get(url[: url.find("/", 8)])
+        return None if yields is None else _refusal(yields, url)
+
+    def refusal(self, host: str, url: str) -> str | None:
+        """Return why a URL that is about to be fetched leads into a trap; None if it does not."""
+        if not self._is_on:
+            return None
+        if host not in self._watched:
+            record = self._hosts.find(host)
+            if record is None or not record.slowed_patterns:
+                return None
+            self._watch(host, HostYields.load(record.slowed_patterns))
+        yields = self._suspicious.get(host)
+        return None if yields is None else _refusal(yields, url)
+
+    def note(self, page: Page, found: Extract) -> list[SlowedPattern]:
+        """Count a stored answer; return the patterns of its host that are slowed from now on."""
+        host = host_of(page.url)
+        record = self._hosts.find(host) if self._is_on else None
+        if record is None or (record.visits < VISITS_MIN and not record.slowed_patterns):
+            return []
+        watched = self._watched.get(host) or self._watch(host, HostYields.load(record.slowed_patterns))
+        self._watched.move_to_end(host)
+        marks_count = len(watched.contents)
+        news = watched.yields.note(page.url, self._fruit(watched, page, found))
+        self._marks_count += len(watched.contents) - marks_count
+        self._make_room()
+        if news or watched.yields.is_suspicious != (host in self._suspicious):
+            self._save(host, watched)
+        return news
+
+    def _save(self, host: str, watched: WatchedHost) -> None:
+        if watched.yields.is_suspicious:
+            self._suspicious[host] = watched.yields
+        else:
+            self._suspicious.pop(host, None)
+        record = self._hosts.meet(host)
+        record.slowed_patterns = watched.yields.dump()
+        self._hosts.changed(record)
+
+    def _watch(self, host: str, yields: HostYields) -> WatchedHost:
+        watched = self._watched[host] = WatchedHost(yields)
+        if yields.is_suspicious:
+            self._suspicious[host] = yields
+        return watched
+
+    def _make_room(self) -> None:
+        while len(self._watched) > 1 and (self._marks_count > self._marks_limit or len(self._watched) > HOSTS_LIMIT):
+            host, watched = self._watched.popitem(last=False)
+            self._marks_count -= len(watched.contents)
+            if self._suspicious.pop(host, None) is not None:
+                record = self._hosts.meet(host)
+                record.slowed_patterns = watched.yields.dump()
+                self._hosts.changed(record)
+
+    def _fruit(self, watched: WatchedHost, page: Page, found: Extract) -> Fruit:
+        """Return what a visit brought."""
+        status = page.status
+        if 300 <= status < 400:
+            return _fruit_of_redirect(watched, page.url, found)
+        if status >= 500 or status in BUSY_STATUSES:
+            return Fruit.NEUTRAL
+        if status >= 400:
+            return Fruit.ERROR
+        if page.unread:
+            return Fruit.TYPE
+        if found.format not in _READ_FORMATS:
+            return Fruit.NEUTRAL
+        return _fruit_of_content(watched, page.url, found)
+
+
+def _refusal(yields: HostYields, url: str) -> str | None:
+    reason = yields.refusal(url)
+    return None if reason is None else f"pattern {reason}"
+
+
+def _fruit_of_content(watched: WatchedHost, url: str, found: Extract) -> Fruit:
+    document, contents = found.document, watched.contents
+    contents.has_variants |= parameters_count(url) > 0
+    is_indexed = not any("noindex" in content.lower() for _, content in found.robots)
+    text = PageText(document.signature, document.title, document.text, is_indexed)
+    is_thorough = contents.has_variants or watched.yields.is_doubtful(url)
+    is_new = contents.is_new(url, text) if is_thorough else contents.is_new_signature(url, text)
+    return Fruit.NEW if is_new or _leads_on(watched, url, found) else Fruit.COPY
+
+
+def _leads_on(watched: WatchedHost, url: str, found: Extract) -> bool:
+    """Return True if a page that says nothing new links to what no such page has linked to: a list of links does.
+
+    Links to more of the same path or pattern do not count: every page of a trap has them.
+    """
+    own, path, leads = watched.yields.patterns(url), url.partition("?")[0], False
+    for target in found.links.targets[:_LINKS_CHECKED]:
+        if target.partition("?")[0] != path and watched.contents.is_new_mark(without_identifiers(target)):
+            leads = leads or watched.yields.deciding_pattern(target) not in own
+    return leads
+
+
+def _fruit_of_redirect(watched: WatchedHost, url: str, found: Extract) -> Fruit:
+    """A redirect is fruitful if it leads to where none has led before, and not to one more URL of its own pattern."""
+    kinds, targets = found.links.kinds, found.links.targets
+    target = next((each for each, kind in zip(targets, kinds, strict=True) if kind is LinkKind.REDIRECT), None)
+    if target is None:
+        return Fruit.NEUTRAL if found.links else Fruit.ERROR
+    yields = watched.yields
+    is_same = host_of(target) == host_of(url) and yields.patterns(target).fine == yields.patterns(url).fine
+    is_new = watched.contents.is_new_mark(f"redirect {target.partition('?')[0]}")
+    return Fruit.NEW if is_new and not is_same else Fruit.REDIRECT

@@ -1,0 +1,128 @@
+"""Patterns of URLs: the shape of a path and the parameters of a query, from fine to coarse.
+
+A URL has three patterns. A host that makes up URLs without end repeats at least one of them:
+
+    /loja/2024/sapato-12?cor=azul&sid=92d8ff4c
+    fine      /loja/#/sapato-#?cor=azul&sid=~     numbers are `#`, identifiers `~`, long texts `*`
+    middle    /loja/#/*?cor=azul&sid=~            the last segment of the path is `*`
+    coarse    /loja/…?…                           only the first segment, and whether there is a query
+
+The value of a parameter belongs to the pattern while the parameter has few values: `action=edit` does, `title=…` soon
+does not. So patterns of a host are made by an object that learns from the URLs that were visited.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+VALUES_LIMIT = 8  # different values of a parameter; with more, any value is the same to the pattern
+PARAMETERS_LIMIT = 64  # of a host, whose values are told apart
+_SEGMENTS_LIMIT, _QUERY_LIMIT = 12, 12  # parts of a path and of a query that a pattern has
+_WORD_CHARS = 40
+_IDENTIFIER = re.compile(r"(?=[a-f-]*\d)[0-9a-f][0-9a-f-]{6,}", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_SEPARATOR = re.compile("[&;]")
+
+
+class ByFineness(NamedTuple, Generic[T]):
+    """One value for each of the three patterns of a URL."""
+
+    fine: T
+    middle: T
+    coarse: T
+
+
+UrlPatterns = ByFineness[str]
+
+
+class PatternMaker:
+    """Makes the patterns of one host's URLs."""
+
+    def __init__(self) -> None:
+        # Shapes of the values of each parameter; None if there are too many. Filled by learn.
+        self._values: dict[str, set[str] | None] = {}
+
+    def learn(self, url: str) -> None:
+        """Take note of the values in the query of a URL that was visited."""
+        for name, value in parameters(url):
+            known = self._values.get(name, set()) if name in self._values else self._new(name)
+            if known is not None and value not in known:
+                known.add(value)
+                if len(known) > VALUES_LIMIT:
+                    self._values[name] = None
+
+    @property
+    def wild(self) -> list[str]:
+        """The parameters whose values do not belong to a pattern, in order."""
+        return sorted(name for name, values in self._values.items() if values is None)
+
+    def forget_values(self, names: Iterable[str]) -> None:
+        """Take the values of some parameters out of all patterns."""
+        self._values.update((name, None) for name in islice(names, PARAMETERS_LIMIT))
+
+    def _new(self, name: str) -> set[str] | None:
+        if len(self._values) >= PARAMETERS_LIMIT:
+            return None
+        values: set[str] = set()
+        self._values[name] = values
+        return values
+
+    def patterns(self, url: str) -> UrlPatterns:
+        path, mark, _ = url[url.find("/", 8) :].partition("?")
+        segments = [shape(segment) for segment in path.split("/", _SEGMENTS_LIMIT)[1:]]
+        query = mark + "&".join(sorted({self._parameter(*each) for each in parameters(url)}))
+        last = len(segments) - (1 if segments[-1] else 2)  # a path that ends in a slash has an empty last segment
+        middle = [*segments[:last], "*", *segments[last + 1 :]] if last >= 0 else segments
+        return ByFineness(
+            f"/{'/'.join(segments)}{query}",
+            f"/{'/'.join(middle)}{query}",
+            f"/{segments[0]}/…{'?…' if mark else ''}" if len(segments) > 1 or mark else "/…",
+        )
+
+    def _parameter(self, name: str, value: str) -> str:
+        if self._values.get(name, ()) is None or (name not in self._values and len(self._values) >= PARAMETERS_LIMIT):
+            return name
+        return f"{name}={value}" if value else name
+
+
+def parameters(url: str) -> list[tuple[str, str]]:
+    """Return the shapes of the names and values of a query."""
+    query = url.partition("?")[2]
+    if not query:
+        return []
+    found = []
+    for part in _SEPARATOR.split(query, _QUERY_LIMIT)[:_QUERY_LIMIT]:
+        name, _, value = part.partition("=")
+        found.append((shape(name), shape(value)))
+    return found
+
+
+def parameters_count(url: str) -> int:
+    """Return how many parameters the query of a URL has."""
+    query = url.partition("?")[2]
+    return 1 + query.count("&") + query.count(";") if query else 0
+
+
+def shape(text: str) -> str:
+    """Return a part of a URL with `~` for an identifier, `*` for a long text and `#` for each number in it."""
+    if text.isalpha() and len(text) <= _WORD_CHARS:
+        return text
+    if _IDENTIFIER.fullmatch(text) and not text.isdecimal():
+        return "~"
+    return "*" if len(text) > _WORD_CHARS else _DIGITS.sub("#", text)
+
+
+def without_identifiers(url: str) -> str:
+    """Return a URL without the values of parameters that are identifiers, as of sessions."""
+    path, mark, query = url.partition("?")
+    if not mark:
+        return url
+    return path + mark + "&".join(_without_identifier(part) for part in _SEPARATOR.split(query))
+
+
+def _without_identifier(part: str) -> str:
+    name, _, value = part.partition("=")
+    return f"{name}=~" if _IDENTIFIER.fullmatch(value) and not value.isdecimal() else part

@@ -1,0 +1,67 @@
+"""Patterns of URLs: what they tell apart, and what they take together."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarrafa.schedule.url_patterns import VALUES_LIMIT, PatternMaker, parameters_count, shape, without_identifiers
+
+HOST = "http://a.example"
+
+
+def test_patterns_go_from_fine_to_coarse() -> None:
+    fine, middle, coarse = PatternMaker().patterns(f"{HOST}/loja/2024/sapato-12?sid=92d8ff4c&cor=azul")
+    assert fine == "/loja/#/sapato-#?cor=azul&sid=~"
+    assert middle == "/loja/#/*?cor=azul&sid=~"
+    assert coarse == "/loja/…?…"
+
+
+def test_months_of_a_calendar_have_one_pattern() -> None:
+    made = {PatternMaker().patterns(f"{HOST}/calendario/{year}/{month}") for year in (1999, 2026) for month in (1, 12)}
+    assert len(made) == 1
+
+
+def test_folder_and_page_differ() -> None:
+    maker = PatternMaker()
+    assert maker.patterns(f"{HOST}/a/b/") == ("/a/b/", "/a/*/", "/a/…")
+    assert maker.patterns(f"{HOST}/a/b") == ("/a/b", "/a/*", "/a/…")
+    assert maker.patterns(f"{HOST}/") == ("/", "/", "/…")
+
+
+def test_value_of_a_parameter_counts_while_it_has_few() -> None:
+    maker = PatternMaker()
+    for number in range(VALUES_LIMIT + 1):
+        maker.learn(f"{HOST}/w?title=Page{'abcdefghijklm'[number]}&action={'edit' if number % 2 else 'history'}")
+    assert maker.patterns(f"{HOST}/w?title=New&action=edit").fine == "/w?action=edit&title"
+    assert maker.wild == ["title"]
+    other = PatternMaker()
+    other.forget_values(maker.wild)
+    assert other.patterns(f"{HOST}/w?title=New&action=edit").fine == "/w?action=edit&title"
+
+
+def test_order_and_repetition_of_parameters_do_not_matter() -> None:
+    maker = PatternMaker()
+    assert maker.patterns(f"{HOST}/w?b=2&a=1") == maker.patterns(f"{HOST}/w?a=1;b=1&b=3")
+
+
+def test_shapes() -> None:
+    assert [shape(text) for text in ("edit", "page-12", "2024", "92d8ff4c", "1b4e28ba-2fa1-11d2-883f", "x" * 41)] == [
+        *("edit", "page-#", "#", "~", "~", "*")
+    ]
+
+
+def test_parameters_are_counted() -> None:
+    urls = (f"{HOST}/", f"{HOST}/?a", f"{HOST}/?a=1&b", f"{HOST}/?C=N;O=D")
+    assert [parameters_count(url) for url in urls] == [0, 1, 2, 2]
+
+
+def test_identifiers_are_taken_out_of_a_query_only() -> None:
+    assert without_identifiers(f"{HOST}/92d8ff4c?sid=92d8ff4c&n=12345678") == f"{HOST}/92d8ff4c?sid=~&n=12345678"
+
+
+@given(st.lists(st.text("ab/?&;=#~0é%", max_size=60), max_size=30))
+def test_any_url_has_patterns_of_bounded_length(tails: list[str]) -> None:
+    maker = PatternMaker()
+    for tail in tails:
+        maker.learn(f"{HOST}/{tail}")
+        assert maker.patterns(f"{HOST}/{tail}") == maker.patterns(f"{HOST}/{tail}")
+        assert all(pattern.startswith("/") and len(pattern) < 2_000 for pattern in maker.patterns(f"{HOST}/{tail}"))

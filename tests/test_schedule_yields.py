@@ -1,0 +1,156 @@
+"""Patterns of URLs by what they bring: which are visited less, and which are not."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarrafa.schedule import Fruit, HostYields
+from tarrafa.schedule.yields import CREDIT, CREDIT_MAX, FRUITLESS_MAX, PATTERNS_LIMIT, STEPS
+
+HOST = "http://a.example"
+BARREN = (Fruit.COPY, Fruit.ERROR, Fruit.TYPE, Fruit.REDIRECT)
+
+
+def visit(yields: HostYields, urls: list[str], fruit: Fruit) -> int:
+    """Visit those of the URLs that may be visited; return how many these are."""
+    count = 0
+    for url in urls:
+        if yields.refusal(url) is None:
+            yields.note(url, fruit)
+            count += 1
+    return count
+
+
+def months(count: int, start: int = 0) -> list[str]:
+    return [f"{HOST}/calendar/{1900 + number // 12}/{number % 12 + 1}" for number in range(start, start + count)]
+
+
+def test_pattern_that_brings_new_content_is_never_slowed() -> None:
+    """A large archive, such as /2019/05/12/title."""
+    yields = HostYields()
+    assert visit(yields, months(3_000), Fruit.NEW) == 3_000
+    assert not yields.is_suspicious
+    assert yields.dump() == ""
+
+
+def test_every_fifth_visit_that_brings_new_content_is_enough() -> None:
+    yields = HostYields()
+    for number, url in enumerate(months(2_000)):
+        assert yields.refusal(url) is None
+        yields.note(url, Fruit.COPY if number % 5 else Fruit.NEW)
+
+
+def test_barren_pattern_is_slowed_and_then_refused() -> None:
+    yields = HostYields()
+    assert visit(yields, months(CREDIT), Fruit.COPY) == CREDIT
+    later = months(10_000, start=1_200)
+    assert visit(yields, later, Fruit.COPY) <= FRUITLESS_MAX - CREDIT
+    assert {yields.refusal(url) for url in later} == {"copies"}
+    assert all(each.is_refused for each in yields.slowed() if each.pattern == "/calendar/#/#")
+
+
+def test_share_of_visits_falls_by_half_at_each_step() -> None:
+    yields, urls, shares = HostYields(), months(12_000, start=12), []
+    for url in months(FRUITLESS_MAX):
+        yields.note(url, Fruit.COPY)
+        shares.append(sum(yields.refusal(each) is None for each in urls) / len(urls))
+    assert shares[: CREDIT - 1] == [1.0] * (CREDIT - 1)
+    steps = sorted(set(shares), reverse=True)
+    assert len(steps) == STEPS + 2
+    assert all(abs(share - 0.5**step) < 0.02 for step, share in enumerate(steps[:-1]))
+    assert steps[-1] == 0.0
+
+
+def test_new_content_takes_steps_back() -> None:
+    yields, url = HostYields(), months(1)[0]
+    for _ in range(CREDIT + 1):
+        yields.note(url, Fruit.COPY)
+    assert yields.is_suspicious
+    yields.note(url, Fruit.NEW)
+    assert not yields.is_suspicious
+    assert all(yields.refusal(each) is None for each in months(100))
+
+
+def test_pattern_that_was_good_and_ends_is_slowed() -> None:
+    """A calendar with events in its first years."""
+    yields = HostYields()
+    visit(yields, months(60), Fruit.NEW)
+    assert visit(yields, months(5_000, start=60), Fruit.COPY) <= CREDIT_MAX.fine + 3 * STEPS
+
+
+def test_barren_pattern_does_not_harm_others_of_its_host() -> None:
+    yields = HostYields()
+    pages = [f"{HOST}/wiki/page-{'abcdefghij'[number % 10]}{number}" for number in range(1_000)]
+    visit(yields, pages, Fruit.NEW)
+    visit(yields, [f"{url}?action=edit" for url in pages], Fruit.COPY)
+    assert all(yields.refusal(f"{url}x?action=edit") for url in pages)
+    assert all(yields.refusal(f"{url}x") is None for url in pages)
+    assert yields.refusal(f"{HOST}/") is None
+
+
+def test_host_that_makes_up_patterns_is_judged_by_what_they_share() -> None:
+    """Combinations of tags as a path: no two have one pattern."""
+    words = ["red", "blue", "green", "small", "large", "cheap"]
+    yields = HostYields()
+    urls = [f"{HOST}/tag/{a}/{b}/{c}" for a in words for b in words for c in words]
+    assert visit(yields, urls, Fruit.COPY) <= FRUITLESS_MAX
+    assert yields.refusal(f"{HOST}/about") is None
+
+
+def test_barren_end_of_a_large_site_does_not_end_the_site() -> None:
+    """As in the documentation of SQLite: hundreds of links to pages that are missing, in one folder of many."""
+    yields = HostYields()
+    visit(yields, [f"{HOST}/doc/{'abcdefghij'[n % 10] * (n // 10 + 1)}.html" for n in range(200)], Fruit.NEW)
+    visit(yields, [f"{HOST}/doc/matrix/{'abcdefghij'[n % 10] * (n // 10 + 1)}.html" for n in range(300)], Fruit.ERROR)
+    assert yields.refusal(f"{HOST}/doc/matrix/z.html") == "errors"
+    assert yields.refusal(f"{HOST}/doc/other/") is None
+    assert yields.refusal(f"{HOST}/doc/z.html") is None
+
+
+def test_type_that_is_not_wanted_is_a_reason_too() -> None:
+    yields = HostYields()
+    urls = [f"{HOST}/snapshot/{number:08x}b.tar.gz" for number in range(200)]
+    assert visit(yields, urls, Fruit.TYPE) <= FRUITLESS_MAX
+    assert yields.refusal(urls[-1]) == "type"
+
+
+def test_news_tell_when_a_pattern_is_slowed_and_when_it_is_refused() -> None:
+    yields, news = HostYields(), []
+    for url in months(FRUITLESS_MAX + 20):
+        news += [each for each in yields.note(url, Fruit.COPY) if each.pattern == "/calendar/#/#"]
+    assert [(each.visits, each.is_refused) for each in news] == [(CREDIT, False), (FRUITLESS_MAX, True)]
+
+
+def test_damaged_dump_is_forgotten() -> None:
+    for text in ("{", "[]", '{"patterns": [[1]], "wild": []}', '{"patterns": []}'):
+        assert not HostYields.load(text).is_suspicious
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(Fruit)), max_size=150))
+def test_slowed_patterns_survive_dump_and_load(visits: list[tuple[int, Fruit]]) -> None:
+    yields = HostYields()
+    for number, fruit in visits:
+        yields.note(f"{HOST}/page/{number}", fruit)
+    loaded = HostYields.load(yields.dump())
+    assert loaded.slowed() == yields.slowed()
+    assert loaded.is_suspicious == yields.is_suspicious == bool(yields.slowed())
+    if yields.is_suspicious and not any(fruit is Fruit.NEW for _, fruit in visits):
+        assert [loaded.refusal(url) for url in months(50)] == [yields.refusal(url) for url in months(50)]
+
+
+@given(st.lists(st.tuples(st.text("ab0/?&=", max_size=12), st.sampled_from(Fruit)), max_size=300))
+def test_any_visits_keep_the_bounds_and_give_the_same_decisions_again(visits: list[tuple[str, Fruit]]) -> None:
+    first, second = HostYields(), HostYields()
+    for tail, fruit in visits:
+        url = f"{HOST}/{tail}"
+        assert first.refusal(url) == second.refusal(url)
+        assert first.note(url, fruit) == second.note(url, fruit)
+        assert first.is_suspicious == bool(first.slowed())
+    assert len(first.slowed()) <= PATTERNS_LIMIT
+
+
+def test_neutral_visits_change_nothing() -> None:
+    yields = HostYields()
+    for url in months(200):
+        assert yields.note(url, Fruit.NEUTRAL) == []
+    assert not yields.is_suspicious
+    assert FRUITLESS_MAX == CREDIT + 2 * STEPS
