@@ -23,7 +23,7 @@ from brains import (
 )
 from tarrafa.agent import LARGEST, CrawlLimits, HostStatus, HostTable
 from tarrafa.agent.frontier import TICK_HOSTS_COUNT
-from tarrafa.agent.instructions import CountRefused, Fetch, Purpose, TellGivenUp
+from tarrafa.agent.instructions import CountRefused, Fetch, Purpose, Resolve, TellGivenUp
 from tarrafa.records import FailureKind
 from tarrafa.schedule import QUEUED_URLS_LIMIT, DensityDelay, HostFailure, HostTraits, RetryPolicy, UrlKind
 
@@ -469,3 +469,35 @@ def test_crawl_delay_in_the_record_holds_before_robots_txt_is_fetched_again() ->
     brain.fail(robots, FailureKind.ANSWER)
     assert robots.purpose is Purpose.ROBOTS
     assert brain.workbench.wake_at() == 30.0
+
+
+# Crowds.
+
+
+def test_thousand_hosts_on_one_address_that_fill_the_buffer_hold_back_no_host_that_comes_later() -> None:
+    """Their URLs would take a day: one visit at a time to their address, and a second of rest."""
+    crowd = [f"http://crowd{number}.example" for number in range(1_000)]
+    others = [f"http://other{number}.example" for number in range(50)]
+    brain = BrainDriver(BrainSettings(hosts_limit=2_000, buffer_limit=20_000))
+    for host in crowd:
+        brain.schedule(*urls_of(host, 20))
+
+    def go_on(seconds: float) -> None:
+        until = brain.now + seconds
+        while brain.now < until:
+            for instruction in brain.step():
+                if isinstance(instruction, Resolve):
+                    address = ("192.0.2.1",) if "crowd" in instruction.host else ()
+                    brain.resolve(instruction.host, *address)
+                elif isinstance(instruction, Fetch):
+                    brain.answer(instruction, 404 if instruction.purpose is Purpose.ROBOTS else 200)
+            brain.pass_time()
+
+    go_on(20.0)
+    for host in others:
+        assert brain.schedule(*urls_of(host, 10))
+    go_on(10 * (DELAY_SECONDS + 1.0))
+    pages = [url for url in brain.pages if "other" in url]
+    assert len(pages) == 10 * len(others)
+    # The crowd has its visits meanwhile, to the robots.txt of one host after the other.
+    assert sum(brain.record(host).visits for host in crowd) > 30

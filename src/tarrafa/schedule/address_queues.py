@@ -25,6 +25,7 @@ class AddressQueues:
         self.calendar: CalendarQueue[WorkbenchAddress] = CalendarQueue()
         # Sites with parked hosts by when they are open, each at most once. Filled by call_site, emptied by _unpark.
         self.sites: CalendarQueue[WorkbenchSite] = CalendarQueue()
+        self._has_parked = False  # a host was ever parked, so that without sites there is nothing to look for
 
     def push(self, host: WorkbenchHost, address: WorkbenchAddress, now: float) -> None:
         """Queue a host at its address. A host that only had to resolve its name keeps its old place."""
@@ -46,7 +47,8 @@ class AddressQueues:
 
     def pop(self, now: float) -> WorkbenchHost | None:
         """Remove and return the next host. Its address returns to the calendar only by `call`."""
-        self._unpark(now)
+        if self._has_parked:
+            self._unpark(now)
         parked_count = 0
         while (entry := self.calendar.pop(now)) is not None:
             address = entry[2]
@@ -67,6 +69,7 @@ class AddressQueues:
         return None
 
     def _park(self, site: WorkbenchSite, turn: Entry[WorkbenchHost]) -> None:
+        self._has_parked = True
         site.parked[turn[2]] = turn
         self.call_site(site)
 
