@@ -97,6 +97,12 @@ def test_file_that_cannot_be_used_is_wrong_input(
     assert not (tmp_path / "crawl").exists()
 
 
+def test_strict_without_hooks_is_wrong_input(web: ServedWeb, tmp_path: Path) -> None:
+    done = run(*arguments(web, tmp_path / "crawl", "--strict"))
+    assert done.returncode == 2
+    assert "give --hooks FILE" in done.stderr
+
+
 def test_every_page_goes_through_the_hooks_however_often_the_crawl_is_killed(web: ServedWeb, tmp_path: Path) -> None:
     chance, folder = random.Random(3), tmp_path / "crawl"
     words = [*arguments(web, folder, "--in-flight", "5"), *hooks_file(tmp_path, HOOKS)]

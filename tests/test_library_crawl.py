@@ -375,8 +375,14 @@ def test_error_of_the_crawl_is_raised_in_the_loop(web: ServedWeb, tmp_path: Path
         asyncio.run(collected_of(crawl))
 
 
-# The example of the README.
+# The examples of the docs.
 
+ROOT = Path(__file__).parent.parent
+SHOP = {
+    "/": b"<title>Nets</title><p>A fishing net.<a href=/one>one</a><a href=/private/two>two</a>",
+    "/one": b"<title>One</title><p>A net to fish with costs <span class=price>12.50</span>",
+    "/private/two": b"<title>Two</title><p>A secret net.",
+}
 TOML = """
 [crawl]
 scope = "any"
@@ -388,7 +394,7 @@ address_delay = "0s"
 
 
 def readme_example() -> str:
-    text = (Path(__file__).parent.parent / "README.md").read_text()
+    text = (ROOT / "README.md").read_text()
     (example,) = re.findall(r"```python\n(import tarrafa\n.*?)```", text, re.DOTALL)
     return str(example)
 
@@ -400,14 +406,9 @@ def compiled(text: str) -> CodeType:
 
 
 def test_example_of_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pages = {
-        "/": b"<title>Nets</title><p>A fishing net.<a href=/one>one</a><a href=/private/two>two</a>",
-        "/one": b"<title>One</title><p>A net to fish with costs <span class=price>12.50</span>",
-        "/private/two": b"<title>Two</title><p>A secret net.",
-    }
     asked: list[str] = []
     (tmp_path / "tarrafa.toml").write_text(TOML)
-    server = Server(serving(pages, asked))
+    server = Server(serving(SHOP, asked))
     try:
         text = readme_example().replace("https://example.org", f"http://127.0.0.1:{server.port}")
         names: dict[str, Any] = {}
@@ -428,3 +429,29 @@ def test_example_of_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert re.search(r"/one \{'price': '12\.50'\}$", out, re.MULTILINE)
     assert asked.count("/private/two") == 1  # by the crawl without hooks
     assert tarrafa.open("other").page(f"http://127.0.0.1:{server.port}/one").fields == {"price": "12.50"}
+
+
+def test_spider_of_the_guide_runs_as_a_script(tmp_path: Path) -> None:
+    """The one of Scrapy beside it was run by hand."""
+    guide = (ROOT / "docs/guides/coming-from-scrapy.md").read_text()
+    _, spider = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "tarrafa.toml").write_text(TOML)
+    server = Server(serving(SHOP))
+    try:
+        text = spider.replace("https://example.org", f"http://127.0.0.1:{server.port}")
+        (tmp_path / "shop.py").write_text(text)
+        done = subprocess.run([sys.executable, "shop.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    finally:
+        server.close()
+    assert re.sub(r"http://127\.0\.0\.1:\d+", "", done.stdout).splitlines() == [
+        "{'url': '/', 'title': 'Nets', 'price': None}",
+        "{'url': '/one', 'title': 'One', 'price': '12.50'}",
+    ]
+
+
+@pytest.mark.parametrize("page", ["guides/python.md", "guides/coming-from-scrapy.md"])
+def test_every_example_of_a_guide_compiles(page: str) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    assert examples
+    for example in examples:
+        compiled(example)

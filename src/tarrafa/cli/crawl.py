@@ -103,7 +103,7 @@ def command(
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
     is_live = ProgressView.is_live(is_quiet=as_json)
-    runner = None if hooks is None else _hook_runner(hooks, folder, is_strict)
+    runner = _hook_runner(hooks, folder, is_strict)
     request = CrawlRequest(folder, configuration, given, limits, runner)
     with _companions(directory, port, is_live) if serve else nullcontext() as companions:
         view = ProgressView(as_json, companions.url if companions else "")
@@ -122,7 +122,11 @@ def _companions(directory: Path, port: int, is_shown: bool) -> "Companions":
     return Companions(directory, "127.0.0.1", port, is_shown=is_shown)
 
 
-def _hook_runner(file: Path, folder: CrawlFolder, is_strict: bool) -> "CrawlHooks":
+def _hook_runner(file: Path | None, folder: CrawlFolder, is_strict: bool) -> "CrawlHooks | None":
+    if file is None:
+        if is_strict:
+            raise InputError("--strict is about hooks; give --hooks FILE, or leave it out")
+        return None
     # Imported here, as most crawls have no hooks.
     from tarrafa.library.hook_runner import make_runner
     from tarrafa.library.hooks import load_hooks
