@@ -194,5 +194,5 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 def test_unknown_name_of_the_package_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'crwal'"):
-        tarrafa.crwal  # noqa: B018
+        tarrafa.crwal  # type: ignore[attr-defined]  # noqa: B018
     assert set(tarrafa.__all__) <= set(dir(tarrafa))

@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 import pytest
+import uvloop
 
 import tarrafa
 from crawls import ServedWeb, documents, served
@@ -259,14 +260,18 @@ async def collected_of(crawl: tarrafa.Crawl) -> list[tarrafa.CrawledPage]:
     return [page async for page in crawl]
 
 
-def test_pages_come_as_they_are_stored_each_once(web: ServedWeb, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_pages_come_as_they_are_stored_each_once(
+    web: ServedWeb, tmp_path: Path, make_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
     crawl = tarrafa.Crawl(web.url, dir=tmp_path / "crawl", **HASTE)
 
     @crawl.on_page
     def keep(page: tarrafa.CrawledPage) -> None:
         page.fields["words"] = len(page.text.split())
 
-    found = asyncio.run(collected_of(crawl))
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        found = runner.run(collected_of(crawl))
     fetched = [row["url"] for row in documents(tmp_path / "crawl") if row["outcome"] == "fetched"]
     assert sorted(page.url for page in found) == sorted(fetched)
     assert all(page.fields["words"] == len(page.text.split()) for page in found)

@@ -74,13 +74,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), _OTHER_NAMES.get(name, name))
-    globals()[name] = found
-    return found
+# Type checkers read the imports above, and report names that are not there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used."""
+        if name not in _PUBLIC:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), _OTHER_NAMES.get(name, name))
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
