@@ -1,5 +1,6 @@
 """Budgets of hosts, sites, addresses and patterns of URLs: what is visited, what is refused, and how it is counted."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -314,3 +315,51 @@ def test_values_are_read_while_a_checkpoint_saves_them() -> None:
     stored.update(taken)
     values.saved()
     assert (values.get("b"), values.take(), stored["b"]) == (3, {"b": 3}, 2)
+
+
+# Any limits together.
+
+
+@given(
+    counts=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    host_pages=st.integers(1, 8),
+    site_pages=st.none() | st.integers(1, 12),
+    address_pages=st.none() | st.integers(1, 12),
+    url_pages=st.integers(0, 12),
+)
+def test_every_url_is_a_page_or_refused_once_and_no_budget_is_exceeded_but_by_visits_in_flight(
+    counts: list[int], host_pages: int, site_pages: int | None, address_pages: int | None, url_pages: int
+) -> None:
+    """Two hosts a site, all at one address; and the second URL of each host has a budget together with the others."""
+    hosts = [f"http://h{number}.site{number // 2}.org" for number in range(len(counts))]
+    limits = WITH_CONTACT._replace(
+        host_pages=host_pages,
+        site_pages=site_pages,
+        address_pages=address_pages,
+        url_budgets=(UrlBudget("*.org/1", url_pages),),
+    )
+    brain = limited(limits)
+    urls = {host: urls_of(host, count) for host, count in zip(hosts, counts, strict=True)}
+    told_counts: Counter[str] = Counter()
+    ended: list[str] = []
+    for _ in range(2):  # the second time the repository schedules what is left
+        for host in hosts:
+            left = [url for url in urls[host] if url not in brain.pages and url not in ended]
+            if left:
+                brain.schedule(*left)
+        instructions = crawl(brain, SHARED)
+        ended += [each.url for each in ended_urls(instructions)]
+        for each in refused_counts(instructions):
+            told_counts[each.reason] += each.urls_count
+        brain.frontier.urls.finish([*brain.pages, *ended])
+    pages = Counter(host_of(url) for url in brain.pages)
+    assert len(brain.pages) == len(set(brain.pages))
+    assert told_counts.total() + len(ended) + len(brain.pages) == sum(counts)
+    assert max(pages.values(), default=0) <= host_pages
+    if site_pages is not None:
+        of_sites = Counter(url.partition(".")[2].partition("/")[0] for url in brain.pages)
+        assert max(of_sites.values(), default=0) <= site_pages + 1
+    # One visit at a time to an address, and so to all of these.
+    if address_pages is not None:
+        assert len(brain.pages) <= address_pages
+    assert sum(url.endswith("/1") for url in brain.pages) <= url_pages
