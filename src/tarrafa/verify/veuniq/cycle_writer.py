@@ -33,7 +33,7 @@ from tarrafa.verify.veuniq.block import (
 )
 from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
 from tarrafa.verify.veuniq.spills import VISIT, WaitingUrls
-from tarrafa.verify.veuniq.text_columns import without_heads
+from tarrafa.verify.veuniq.text_columns import heads_of, without_heads
 
 # Files of texts of a block before they are joined. Some blocks join earlier, so that not all join at the same time.
 TEXTS_MAX = 32
@@ -226,16 +226,14 @@ def _strange_urls(hosts: BlockHosts, fresh: Admitted) -> NDArray[np.intp]:
     """Return which of these URLs are of another host than the one that has their host's hash."""
     if not len(fresh.urls):
         return np.empty(0, np.intp)
-    counts = np.diff(fresh.edges)
-    owners = _owners(hosts, fresh)
-    lengths = np.repeat([len(name) for name in owners], counts)
-    paths = without_heads(fresh.urls, np.minimum(lengths, np.diff(edges_of(fresh.urls))))
-    heads = pa.array(owners, pa.large_string()).take(pa.array(np.repeat(np.arange(len(counts)), counts)))
-    is_own = pc.and_(
-        pc.equal(pc.binary_join_element_wise(heads, paths, pa.scalar("", pa.large_string())), fresh.urls),
-        pc.starts_with(paths, "/"),
-    )
-    return np.flatnonzero(~is_own.to_numpy(zero_copy_only=False))
+    owners, edges = _owners(hosts, fresh), edges_of(fresh.urls)
+    groups = np.repeat(np.arange(len(owners)), np.diff(fresh.edges))
+    # The path of a URL begins with a slash, where the name of its host ends.
+    ends = np.minimum(edges[:-1] + np.array([len(name) for name in owners])[groups], edges[1:] - 1)
+    is_own = bytes_of(fresh.urls)[ends] == ord("/")
+    heads, names = heads_of(fresh.urls, ends - edges[:-1]), pa.array(owners, pa.large_string())
+    is_own &= pc.equal(heads, names.take(pa.array(groups))).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(~is_own)
 
 
 def _collisions(hosts: BlockHosts, fresh: Admitted, strange: NDArray[np.intp]) -> list[HostCollision]:

@@ -53,9 +53,17 @@ def split_by_source(starts: NDArray[np.int64], positions: NDArray[np.integer]) -
 
 def without_heads(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
     """Return the texts without that many bytes at their beginning."""
+    return _divided(texts, lengths).take(pa.array(np.arange(1, 2 * len(texts), 2)))
+
+
+def heads_of(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
+    """Return that many bytes at the beginning of each text."""
+    return _divided(texts, lengths).take(pa.array(np.arange(0, 2 * len(texts), 2)))
+
+
+def _divided(texts: pa.LargeStringArray, lengths: NDArray[np.integer]) -> pa.LargeStringArray:
+    """Return the heads and the rests of the texts, by turns, in one column over the same bytes."""
     edges, count = edges_of(texts), len(texts)
-    # Heads and rests alternate in one column over the same bytes; every second text is wanted.
     cuts = np.empty(2 * count + 1, np.int64)
     cuts[::2], cuts[1::2] = edges, edges[:-1] + lengths
-    both = pa.LargeStringArray.from_buffers(2 * count, pa.py_buffer(cuts), texts.buffers()[2])
-    return both.take(pa.array(np.arange(1, 2 * count, 2)))
+    return pa.LargeStringArray.from_buffers(2 * count, pa.py_buffer(cuts), texts.buffers()[2])
