@@ -104,7 +104,42 @@ def test_outage_is_not_believed_for_ever(count: int, seconds: float) -> None:
     assert all(failed(breaker, key, seconds + 1.0 + WINDOW_SECONDS, OWN) for key in keys)
 
 
+def test_answer_of_a_host_that_is_not_visited_any_more_says_nothing() -> None:
+    breaker = OutageBreaker()
+    breaker.answered("finished", "http://finished", 0.0)
+    told = []
+    for number in range(FAILED_MIN_COUNT):
+        breaker.forget_answers(lambda host: host != "http://finished")
+        told.append(failed(breaker, str(number), 1.0))
+    assert told == [False] * (FAILED_MIN_COUNT - 1) + [True]
+    breaker.answered("visited", "http://visited", 2.0)
+    breaker.forget_answers(lambda host: host == "http://visited")
+    assert not any(failed(breaker, str(number), 3.0) for number in range(FAILED_MIN_COUNT))
+
+
 # What visits make of it.
+
+
+@pytest.mark.parametrize("urls_left", [0, 50])
+def test_outage_is_noticed_though_a_host_has_just_ended(urls_left: int) -> None:
+    """With short back-offs, five failures are over before the last answer is old."""
+    brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(first_seconds=0.1, ceiling_seconds=0.1)))
+    hosts = [f"http://host{number}.example" for number in range(FAILED_MIN_COUNT)]
+    brain.allow_all(A, *hosts)
+    while len(brain.pages) <= len(hosts):
+        brain.pass_time()
+        for fetch in brain.run():
+            brain.answer(fetch)
+    for host, count in [(A, urls_left), *((host, 20) for host in hosts)]:
+        if count:
+            brain.schedule(*urls_of(host, count))
+    visited: set[str] = set()
+    while not visited.issuperset(hosts):
+        brain.pass_time()
+        for fetch in brain.run():
+            visited.add(fetch.visit.host)
+            brain.answer(fetch) if fetch.visit.host == A else brain.fail(fetch)
+    assert brain.visits.outage.is_open == (urls_left == 0)
 
 
 def test_visits_and_look_ups_wait_during_an_outage_and_nothing_counts() -> None:

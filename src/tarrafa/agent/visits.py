@@ -231,6 +231,8 @@ class Visits:
         """Return True if this machine's network is down, so that the failure counts against no host."""
         began_at, record = self.outage.began_at, self._hosts.find(host)
         is_evidence = record is not None and record.pages > 0
+        if not self.outage.is_open:
+            self.outage.forget_answers(self._workbench.has_urls)
         is_open = self.outage.failed(key, host, failure.kind, at.monotonic, is_evidence=is_evidence)
         if is_open and began_at is None:
             self._frontier.instructions.append(TellOutageBegun(host, failure.kind))

@@ -1,7 +1,8 @@
 """Tell an outage of this machine's own network from hosts that fail: when nearly all of the last visits failed.
 
 The breaker remembers the last result of each of the last addresses and names. Only those of hosts that answered before
-are evidence, because a list of dead links fails too. While an outage lasts, no visits begin but a few probes, at
+are evidence, because a list of dead links fails too; an answer speaks against an outage while its host has more URLs.
+While an outage lasts, no visits begin but a few probes, at
 growing intervals, and no failure counts against a host or a URL. Any answer ends it.
 
 With few hosts an outage looks like hosts that died. Then only a failure of one's own side is believed (no route, no
@@ -11,6 +12,7 @@ No host is given up for a doubtful failure, however long an outage lasts.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.records import FailureKind
@@ -102,6 +104,12 @@ class OutageBreaker:
             self.probe_at = now + self._probe_seconds
             self._failed = {name for name, each in self._results.items() if each.failure is not None}
         return self.is_open
+
+    def forget_answers(self, is_visited: Callable[[str], bool]) -> None:
+        """Forget the answers of hosts that are not visited any more: they would not notice that the network fails."""
+        for key, each in [*self._results.items()]:
+            if each.failure is None and not is_visited(each.host):
+                del self._results[key]
 
     def is_doubtful(self, host: str, kind: FailureKind, now: float) -> bool:
         """Return True if such a failure says nothing about its host: the network may be down, noticed or not.

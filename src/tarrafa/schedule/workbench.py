@@ -401,6 +401,11 @@ class Workbench:
     def suspended_names(self) -> list[str]:
         return [host.name for host in self._hosts.by_name.values() if host.state is HostState.SUSPENDED]
 
+    def has_urls(self, name: str) -> bool:
+        """Return True if the host is here, with URLs that it is visited for."""
+        host = self._hosts.by_name.get(name)
+        return host is not None and host.state in (HostState.WAITING, HostState.IN_FLIGHT)
+
     def is_suspended(self, name: str) -> bool:
         """Return True if the host is here, suspended."""
         host = self._hosts.by_name.get(name)
