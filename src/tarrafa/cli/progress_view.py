@@ -75,7 +75,7 @@ def line(progress: Progress) -> str:
     return (
         f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, {progress.visits:,} visits, "
         f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
-        f"{_number(progress.hosts, 'hosts')}, {progress.known:,} URLs known, {progress.fresh:,} not visited, "
+        f"{_number(progress.hosts, 'hosts')}, {_number(progress.known, 'URLs')} known, {progress.fresh:,} not visited, "
         f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}{_slowness(progress)}"
     )
 
