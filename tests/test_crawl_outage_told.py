@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import random
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,9 @@ class CutWeb:
         self.answered_count += 1
         self.is_cut = self.answered_count == PAGES_BEFORE
         links = "".join(f"<a href=/{number}>.</a>" for number in range(1, PAGES_COUNT)) if path == "/" else ""
-        return ok(f"<p>{path} {links}".encode(), "Content-Type: text/html")
+        # Pages that were alike would be taken for a trap.
+        words = " ".join(random.Random(f"{self.answered_count} {word}").randbytes(3).hex() for word in range(50))
+        return ok(f"<p>{words} {links}".encode(), "Content-Type: text/html")
 
 
 class OutageWatch(logging.Handler):
