@@ -156,7 +156,7 @@ def test_folder_in_use_is_an_input_error(web: ServedWeb, tmp_path: Path) -> None
 # Ctrl-C.
 
 INTERRUPTED = """
-import os, signal, sys, tarrafa
+import os, signal, sys, time, tarrafa
 crawl = tarrafa.Crawl(sys.argv[2], dir=sys.argv[1], scope="any", allow_private=True, delay=0, address_delay=0)
 count = 0
 @crawl.on_page
@@ -165,6 +165,8 @@ def interrupt(page):
     count += 1
     if count == 10:
         os.kill(os.getpid(), signal.SIGINT)
+    if count > 10:
+        time.sleep(0.1)  # so that the crawl cannot be over before the signal is seen
 try:
     crawl.run()
 except KeyboardInterrupt:

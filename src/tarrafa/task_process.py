@@ -33,8 +33,9 @@ class TaskProcess:
     def __init__(self) -> None:
         # The package and the modules of the program are where they are here.
         code = f"import sys; sys.path[:] = {sys.path!r}; {_CODE}"
+        # Ctrl-C in a terminal reaches a whole group of processes, so it has one of its own.
         self._process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
 
     @property
