@@ -56,6 +56,7 @@ TRAITS = st.builds(
     is_own=st.booleans(),
     largest_count=st.sampled_from([0, 1, 1_000]),
     has_answered=st.booleans(),
+    delay_seconds=st.sampled_from([None, None, 0.0, 7.0]),
 )
 POLICIES: list[DelayPolicy] = [
     ConstantDelay(5.0),

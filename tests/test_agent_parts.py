@@ -103,7 +103,7 @@ def test_buffer_is_bounded_and_dropped_urls_may_be_added_again() -> None:
     assert buffer.drop(A, keep=1) == 2
     assert len(buffer) == 1
     assert buffer.add(B, [f"{B}/"], [7], [7]) == 1
-    assert (buffer.depth(f"{B}/"), buffer.is_sitemap(f"{B}/")) == (7, False)
+    assert (buffer.distance(f"{B}/"), buffer.is_sitemap(f"{B}/")) == (7, False)
     assert buffer.drop(A) == 1
     assert buffer.drop(A) == 0
     assert len(buffer) == 1

@@ -135,7 +135,7 @@ def test_error_has_a_traceback_with_debug_only(tarrafa: Tarrafa) -> None:
 
 
 def test_error_of_our_own_is_one_line_too(tarrafa: Tarrafa, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> str:
+    def fail(*_: object, **__: object) -> str:
         raise KeyError("x\n")
 
     monkeypatch.setattr("tarrafa.cli.config.to_toml", fail)
@@ -145,7 +145,7 @@ def test_error_of_our_own_is_one_line_too(tarrafa: Tarrafa, monkeypatch: pytest.
 
 
 def test_system_error_is_one_line_too(tarrafa: Tarrafa, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> str:
+    def fail(*_: object, **__: object) -> str:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tarrafa.cli.config.to_toml", fail)
@@ -153,7 +153,7 @@ def test_system_error_is_one_line_too(tarrafa: Tarrafa, monkeypatch: pytest.Monk
 
 
 def test_interruption_is_quiet(tarrafa: Tarrafa, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_: object) -> str:
+    def interrupt(*_: object, **__: object) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tarrafa.cli.config.to_toml", interrupt)

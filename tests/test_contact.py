@@ -31,7 +31,7 @@ OWN_INSIDE_IPV6 = ["[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
 @pytest.mark.parametrize("name", [*OWN_NAMES, *OWN_ADDRESSES, *OWN_IPV6, *OWN_INSIDE_IPV6])
 def test_own_names_and_addresses_need_no_contact(name: str) -> None:
     assert not is_public_name(name)
-    require_contact("Tarrafa/0.1.0", [name])
+    require_contact("Tarrafa/0.1.0", [f"http://{name}"])
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_own_names_and_addresses_need_no_contact(name: str) -> None:
 def test_public_host_is_not_visited_without_a_contact(name: str) -> None:
     assert is_public_name(name)
     with pytest.raises(ContactMissingError, match=r"\[crawl\] user_agent = .*--user-agent"):
-        require_contact(Configuration().crawl.user_agent, ["localhost", name])
-    require_contact("Name/1.0 (you@your.site)", [name])
+        require_contact(Configuration().crawl.user_agent, ["http://localhost", f"https://{name}:81"])
+    require_contact("Name/1.0 (you@your.site)", [f"http://{name}"])

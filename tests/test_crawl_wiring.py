@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from brains import BrainDriver, BrainSettings
 from tarrafa import wiring
 from tarrafa.agent import RunLimits
-from tarrafa.configuration import Configuration, CrawlSection, HostSettings, PolitenessSection, ScopeRule
-from tarrafa.errors import ConfigurationError
+from tarrafa.configuration import Configuration, CrawlSection, PolitenessSection
 from tarrafa.schedule import ConstantDelay, DeadlineDelay, DelayPolicy, DensityDelay, Fifo, Level, TenTimesDelay
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
@@ -68,11 +66,3 @@ def test_policy_of_delays_is_the_one_that_was_chosen(name: str, policy: DelayPol
 @pytest.mark.parametrize(("name", "order"), [("level", Level), ("fifo", Fifo)])
 def test_order_is_the_one_that_was_chosen(name: str, order: type) -> None:
     assert type(wiring.order(Configuration(crawl=replace(CrawlSection(), order=name)))) is order
-
-
-@pytest.mark.parametrize(
-    "tables", [{"scope_rules": (ScopeRule(True, "suffix:br"),)}, {"hosts": (HostSettings("host:a.org", pages=1),)}]
-)
-def test_crawl_refuses_tables_that_it_would_not_apply(tables: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="does not apply"):
-        wiring.check(Configuration(**tables), ("http://a.org/",))

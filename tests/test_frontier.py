@@ -81,7 +81,7 @@ def test_fetch_of_a_url_says_how_deep_it_is_and_whether_it_is_a_sitemap() -> Non
         for fetch in brain.run():
             fetches.append(fetch)
             brain.answer(fetch)
-    noted = {fetch.request.url: (fetch.depth, fetch.request.any_type) for fetch in fetches}
+    noted = {fetch.request.url: (fetch.distance, fetch.request.any_type) for fetch in fetches}
     assert noted == {
         f"{A}/": (0, False),
         f"{B}/": (0, False),

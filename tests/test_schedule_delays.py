@@ -28,7 +28,14 @@ POLICIES: list[DelayPolicy] = [
     *(DensityDelay(), DensityDelay(15.0, 1_000), DeadlineDelay(), DeadlineDelay(15.0, 3_600.0)),
 ]
 SECONDS = st.one_of(st.none(), st.floats(0.0), st.just(math.nan))
-TRAITS = st.builds(HostTraits, st.integers(0), st.floats(), st.booleans(), st.integers(0))
+TRAITS = st.builds(
+    HostTraits,
+    st.integers(0),
+    st.floats(),
+    st.booleans(),
+    st.integers(0),
+    delay_seconds=st.none() | st.floats(0.0, 86_400.0),
+)
 # The host of the thesis with most pages.
 DENSEST = 78_523
 

@@ -46,10 +46,10 @@ def test_url_that_names_a_user_is_refused() -> None:
 
 def test_url_length_is_bounded_and_depth_only_on_request() -> None:
     url = "http://example.org/" + "a" * (2_000 - len("http://example.org/"))
-    assert EVERYWHERE.judge(url, depth=100_000) is None
+    assert EVERYWHERE.judge(url, distance=100_000) is None
     assert EVERYWHERE.judge(url + "a", 0) is Refusal.LENGTH
     shallow = Scope(lambda _: True, UrlBounds(depth=30))
-    assert (shallow.judge(url, depth=30), shallow.judge(url, depth=31)) == (None, Refusal.DEPTH)
+    assert (shallow.judge(url, distance=30), shallow.judge(url, distance=31)) == (None, Refusal.DEPTH)
 
 
 @pytest.mark.parametrize("path", ["/a/a/a/a", "/a/b/a/b/a/b/a/b", "/x/a/y/a/z/a/w/a?q", "//////"])

@@ -6,6 +6,7 @@
 A 404 is a `Page`; a timeout is a `Failure`. Neither is an exception.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -24,6 +25,11 @@ def header(headers: Headers, name: str) -> str | None:
     return None
 
 
+def plain_type(content_type: str) -> str:
+    """Return `text/html` for `Text/HTML; charset=utf-8`."""
+    return content_type.partition(";")[0].strip().lower()
+
+
 class Request(NamedTuple):
     """One page to fetch. The URL is canonical; the headers are sent beside the transport's `request_headers`."""
 
@@ -32,6 +38,8 @@ class Request(NamedTuple):
     address: str = ""  # to connect to; empty leaves the choice to the transport
     any_type: bool = False  # read the body whatever its media type, as for robots.txt
     body_limit_bytes: int | None = None  # in place of the configured one
+    # Takes the media type of a 2xx answer; False leaves the body unread. None reads what is configured.
+    wants_type: Callable[[str], bool] | None = None
 
 
 class Timings(NamedTuple):
@@ -71,7 +79,7 @@ class Page(NamedTuple):
     @property
     def media_type(self) -> str:
         """Return `text/html` for `Text/HTML; charset=utf-8`; empty without a Content-Type."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+        return plain_type(self.header("content-type") or "")
 
 
 class FailureKind(StrEnum):

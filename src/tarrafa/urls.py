@@ -263,6 +263,12 @@ def site(name: str) -> str:
     return name if is_address else _public_suffixes().privatesuffix(name) or name
 
 
+def is_public_suffix(name: str) -> bool:
+    """Return True if the name stands in the list of public suffixes, as `br` and `com.br` do."""
+    found: str | None = _public_suffixes().publicsuffix(name, accept_unknown=False)
+    return found == name
+
+
 @cache
 def _public_suffixes() -> publicsuffixlist.PublicSuffixList:
     """Load the list, with its private part: each blog of a blog host is a site."""

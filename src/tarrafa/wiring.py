@@ -16,7 +16,9 @@ from tarrafa.agent import (
     CrawlFolder,
     CrawlHooks,
     CrawlLimits,
+    DroppedParameters,
     FileHostJournal,
+    Follow,
     HostDatabase,
     HostRecord,
     HostTable,
@@ -25,12 +27,13 @@ from tarrafa.agent import (
     Policies,
     RunLimits,
     Store,
+    UrlCleaner,
     Weighing,
     checkpoint_of,
     make_brain,
 )
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import KEYS, Configuration, PolitenessSection, contact, is_public_name
+from tarrafa.configuration import KEYS, Configuration, HostTables, PolitenessSection, contact, is_public_host
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.explain.evidence import HostDelay
 from tarrafa.extract import ExtractOptions
@@ -38,6 +41,7 @@ from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_server
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
 from tarrafa.schedule import (
+    FROM_OUTSIDE,
     Backlinks,
     BestHosts,
     ConstantDelay,
@@ -57,10 +61,13 @@ from tarrafa.schedule import (
     RandomOrder,
     RetryPolicy,
     Scope,
+    ScopeRules,
     TenTimesDelay,
     UrlBounds,
     WeightKind,
     Workbench,
+    compile_rules,
+    needs_address,
     read_modifiers,
     read_weights,
     rule_of,
@@ -81,7 +88,7 @@ def transport(configuration: Configuration, resolver: Resolver | None = None) ->
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     read_text(configuration, "fetch.name_servers", parse_name_servers)
-    return CurlTransport(configuration.fetch, configuration.crawl, resolver)
+    return CurlTransport(configuration.fetch, configuration.crawl, resolver, tables=HostTables(configuration.hosts))
 
 
 def agent(
@@ -103,6 +110,7 @@ def agent(
         product_token(configuration.crawl.user_agent),
         hooks,
         configuration.crawl.trap_watch,
+        Follow(configuration.crawl.follow),
     )
     url_keys = policies.order.url_keys
     store = Store(folder, bounds or repository_bounds(configuration), url_keys, _weighing(policies.order, folder))
@@ -118,43 +126,68 @@ def agent(
     bench = workbench(configuration, clock, is_restarted=is_restarted)
     brain = make_brain(hosts, bench, policies, is_known=web.is_known)
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
-    reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes)
+    reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes, url_cleaner(configuration))
     ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, hooks)
     return Agent(brain, web, archive, ingest, checkpoints, clock, limits)
 
 
+def url_cleaner(configuration: Configuration) -> UrlCleaner:
+    tables = HostTables(configuration.hosts)
+    return read_text(configuration, "urls.drop_parameters", lambda text: UrlCleaner(text, tables))
+
+
 def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Check the settings that only a room can parse, before anything is written."""
-    if configuration.scope_rules or configuration.hosts:
-        raise ConfigurationError("a crawl does not apply [[scope]] and [[host]] tables yet; remove them to begin")
     read_text(configuration, "fetch.types", MediaTypes)
     read_text(configuration, "fetch.proxy", parse_proxy)
     read_text(configuration, "fetch.name_servers", parse_name_servers)
+    url_cleaner(configuration)
+    _check_tables(configuration)
     scope(configuration, seeds)
     order(configuration)
     repository_bounds(configuration)
 
 
+def _check_tables(configuration: Configuration) -> None:
+    """Check what host tables say that only a room can parse, and what does not go together."""
+    for table in configuration.hosts:
+        if table.address is not None and configuration.fetch.proxy != "none":
+            origin = table.origins.get("address", "").removeprefix("file ")
+            raise ConfigurationError(f"{origin}: [[host]] address: a proxy connects by name; remove it, or the proxy")
+        if table.drop_parameters is not None:
+            try:
+                DroppedParameters(table.drop_parameters)
+            except InputError as error:
+                origin = table.origins.get("drop_parameters", "").removeprefix("file ")
+                raise ConfigurationError(f"{origin}: [[host]] drop_parameters: {error}") from error
+
+
 def require_seed_in_scope(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Refuse a scope that leaves out every seed, as a misspelt word does: it is taken for a suffix."""
 
+    found = scope(configuration, seeds)
+
     def read(text: str) -> None:
-        rule = rule_of(text, seeds)
-        if seeds and not any(rule(host_name(url)) for url in seeds):
+        if seeds and all(found.judge(url, FROM_OUTSIDE) is not None for url in seeds):
             known = '"any", "seeds" (the sites of the seeds), or a suffix of host names such as "br"'
-            raise InputError(f"{quoted(text)} leaves out every seed; write {known}")
+            by_rule = " with the rules" if configuration.scope_rules else ""
+            raise InputError(f"{quoted(text)}{by_rule} leaves out every seed; write {known}")
 
     read_text(configuration, "crawl.scope", read)
 
 
 def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
     """Return the scope. Without a contact, hosts of the public web are out of scope."""
-    section = configuration.crawl
+    section, tables = configuration.crawl, HostTables(configuration.hosts)
     rule = read_text(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
     bounds = UrlBounds(section.url_chars, section.depth, section.repeated_segments)
+    rules = compile_rules(configuration.scope_rules, seeds)
+    if configuration.fetch.proxy != "none" and needs_address(rules):
+        raise ConfigurationError("net: and country: need addresses, and only the proxy knows them; remove these rules")
     if contact(section.user_agent) is not None:
-        return Scope(rule, bounds)
-    return Scope(lambda name: not is_public_name(name) and rule(name), bounds)
+        return Scope(rule, bounds, own=ScopeRules(rules, section.hops_outside))
+    own = ScopeRules(rules, section.hops_outside, lambda host: not is_public_host(host, tables))
+    return Scope(rule, bounds, own=own)
 
 
 def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlReader":
@@ -238,6 +271,8 @@ def crawl_limits(configuration: Configuration, limits: RunLimits) -> CrawlLimits
         allow_private=section.allow_private,
         has_contact=contact(section.user_agent) is not None,
         longest_share=configuration.order.longest_share,
+        tables=HostTables(configuration.hosts),
+        probes_sitemaps=section.follow == Follow.SITEMAPS,
     )
 
 

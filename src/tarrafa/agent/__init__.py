@@ -29,6 +29,7 @@ Not done here: choosing between agents (there is one), visiting pages again, ind
 from tarrafa.agent.brain import Brain, Policies, make_brain
 from tarrafa.agent.budgets import CrawlLimits
 from tarrafa.agent.checkpoints import Checkpoints
+from tarrafa.agent.discovery import Follow
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.host_database import (
@@ -43,15 +44,17 @@ from tarrafa.agent.host_database import (
 from tarrafa.agent.host_table import LARGEST, HostChanges, HostRecord, HostStatus, HostTable
 from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent
-from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of
+from tarrafa.agent.outcomes import EXCLUDED, Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store, Weighing
 from tarrafa.agent.unsaved import Totals
 from tarrafa.agent.url_batches import is_offered
+from tarrafa.agent.url_cleaner import DroppedParameters, UrlCleaner
 
 __all__ = [
+    "EXCLUDED",
     "LARGEST",
     "Agent",
     "Brain",
@@ -62,8 +65,10 @@ __all__ = [
     "CrawlLimits",
     "CrawlStep",
     "DecodedPage",
+    "DroppedParameters",
     "Ending",
     "FileHostJournal",
+    "Follow",
     "HookedPage",
     "HostChanges",
     "HostDatabase",
@@ -81,6 +86,7 @@ __all__ = [
     "StepTimes",
     "Store",
     "Totals",
+    "UrlCleaner",
     "Weighing",
     "checkpoint_of",
     "host_in",

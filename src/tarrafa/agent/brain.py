@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.agent.budgets import CrawlLimits
-from tarrafa.agent.discovery import Discovery
+from tarrafa.agent.discovery import Discovery, Follow
 from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
@@ -37,6 +37,7 @@ class Policies(NamedTuple):
     robots_token: str  # our name in robots.txt
     hooks: CrawlHooks | None = None
     is_watching_traps: bool = True
+    follow: Follow = Follow.ALL
 
 
 def make_brain(
@@ -46,10 +47,11 @@ def make_brain(
     buffer_limit: int = BUFFER_LIMIT,
     is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
 ) -> Brain:
-    scope, order, limits, token, hooks, is_watching = policies
+    scope, order, limits, token, hooks, is_watching, follow = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
     watch = TrapWatch(hosts, is_on=is_watching)
     visits = Visits(frontier, workbench, hosts, robots, limits, watch, is_known)
     referrers = None if limits.star_pages is None else frontier.budgets.referrers
-    return Brain(hosts, robots, workbench, frontier, visits, Discovery(scope, order, hooks, watch, referrers))
+    discovery = Discovery(scope, order, hooks, watch, referrers, follow)
+    return Brain(hosts, robots, workbench, frontier, visits, discovery)

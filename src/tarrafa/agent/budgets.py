@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tarrafa.addresses import is_public, parse_address
 from tarrafa.agent.host_table import HostRecord, HostTable
 from tarrafa.agent.referrers import Referrers
-from tarrafa.configuration import UrlBudget, UrlBudgets
+from tarrafa.configuration import HostTables, UrlBudget, UrlBudgets
 from tarrafa.lru import LruCache
 from tarrafa.records import Page
 from tarrafa.schedule import LONGEST_SHARE, HostTraits
@@ -32,6 +32,9 @@ _CONTENTS_LIMIT = 200_000  # pages whose copies are recognised
 _COPIES_MIN_PAGES = 20  # of a host, before copies among them count
 
 
+_NO_TABLES = HostTables()
+
+
 class CrawlLimits(NamedTuple):
     """How far an agent goes."""
 
@@ -48,9 +51,14 @@ class CrawlLimits(NamedTuple):
     # Pages of a host for itself and for each other site that links to it, up to `host_pages`; None if all hosts have
     # the same limit.
     star_pages: int | None = None
+    tables: HostTables = _NO_TABLES  # settings of some hosts
+    probes_sitemaps: bool = False  # ask for /sitemap.xml where robots.txt names no sitemap
 
     def page_limit_of(self, host: HostRecord) -> int:
         """Return how many pages a host may give."""
+        pages = self.tables.of(host.name).pages
+        if pages is not None:
+            return pages
         if self.star_pages is None:
             return self.host_pages
         earned = self.star_pages * (1 + host.referrers)
@@ -60,8 +68,18 @@ class CrawlLimits(NamedTuple):
 
     def traits(self, host: HostRecord, addresses: tuple[str, ...], largest_count: int) -> HostTraits:
         """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
-        is_own = host_name(host.name) in self.own_hosts or (self.allow_private and _are_private(addresses))
-        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, host.pages > 0)
+        is_private = self.allows_private(host.name) and _are_private(addresses)
+        is_own, has_answered = is_private or host_name(host.name) in self.own_hosts, host.pages > 0
+        delay_seconds = self.tables.of(host.name).delay_seconds
+        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, has_answered, delay_seconds)
+
+    def page_limit(self, host: str) -> int:
+        pages = self.tables.of(host).pages
+        return self.host_pages if pages is None else pages
+
+    def allows_private(self, host: str) -> bool:
+        """Return True if a host may be at a private address: all may, or a table gives its address."""
+        return self.allow_private or self.tables.of(host).address is not None
 
 
 class Budgets:

@@ -9,6 +9,7 @@ its URLs to the repository and is held back here until its time has come. What i
 """
 
 import heapq
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
@@ -16,7 +17,7 @@ from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
 from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
 from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
 from tarrafa.clock import Instant
-from tarrafa.configuration import is_public_name
+from tarrafa.configuration import is_public_host
 from tarrafa.schedule import (
     NO_HISTORY,
     QUEUED_URLS_LIMIT,
@@ -31,9 +32,9 @@ from tarrafa.schedule import (
     Order,
     QueuedHost,
     Scope,
+    Visit,
     Workbench,
 )
-from tarrafa.urls import host_name
 from tarrafa.verify import Scheduled
 
 # Hosts that one tick wakes, refills and lets enter, each. More wait for the next tick, so that a step stays short.
@@ -142,12 +143,26 @@ class Frontier:
             return limits.hosts is None or self._hosts.met_count < limits.hosts
         # A host given up for what was only forbidden then may be allowed by now.
         is_private = host.reason == HostFailure.PRIVATE
-        is_forgiven = host.reason in REFUSALS or (is_private and limits.allow_private)
+        is_forgiven = host.reason in REFUSALS or (is_private and limits.allows_private(name))
         return host.status != HostStatus.GIVEN_UP or is_forgiven
 
     def is_full(self, host: HostRecord) -> bool:
         """Return True if the host, its site or its address has reached a limit."""
         return self.budgets.limit_of(host) is not None
+
+    def refusal(self, visit: Visit) -> str | None:
+        """Return why the scope refuses a URL whose turn has come. Rules may have changed, or ask for the address."""
+        if not self._scope.judges_visits:
+            return None
+        return self._scope.judge_visit(visit.url, self.urls.distance(visit.url), visit.address)
+
+    def type_filter(self, visit: Visit) -> Callable[[str], bool] | None:
+        """Return a test of the media types that the scope wants of a URL; None if it wants all."""
+        scope, url, address = self._scope, visit.url, visit.address
+        if not scope.judges_types or self.urls.is_sitemap(url):
+            return None
+        distance = self.urls.distance(url)
+        return lambda media_type: scope.judge_page(url, distance, address, media_type, None) is None
 
     def tick(self, at: Instant) -> None:
         """Wake hosts whose suspension is over, refill hosts that run low, and let new hosts enter: a bounded number."""
@@ -232,7 +247,7 @@ class Frontier:
 
     def may_contact(self, name: str, at: Instant) -> bool:
         """Return True if a host may be asked for the robots.txt of another."""
-        if is_public_name(host_name(name)) and not self._limits.has_contact:
+        if is_public_host(name, self._limits.tables) and not self._limits.has_contact:
             return False
         host = self._hosts.find(name)
         return host is None or (host.status != HostStatus.GIVEN_UP and not self._wait_seconds(host, at))

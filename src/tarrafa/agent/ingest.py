@@ -24,10 +24,10 @@ from tarrafa.extract import LARGE_BYTES
 from tarrafa.keep import Archive, DocumentRow, PackedPage, StoredAt
 from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives
 from tarrafa.records import Headers, Page, header
-from tarrafa.schedule import BUSY_STATUSES, Visit
+from tarrafa.schedule import BUSY_STATUSES, Visit, depth_of, distance_of, hops_of, one_link_further
 
 # Names of the annotations in the archive.
-_DEPTH, _USAGE, _CASH = "depth", "robots-usage", "cash"
+_DEPTH, _HOPS, _USAGE, _CASH = "depth", "hops-outside", "robots-usage", "cash"
 # The limits of a micro-batch. Smaller ones cost more CPU: each turn of the event loop then does less.
 _BATCH_COUNT, _BATCH_BYTES = 24, 480_000
 _LINK_BYTES = 300  # estimated memory for one link
@@ -36,18 +36,21 @@ _LINK_BYTES = 300  # estimated memory for one link
 class Annotations(NamedTuple):
     """Facts about a page that cannot be read from it, stored with it in the archive."""
 
-    depth: int  # links from a seed
+    distance: int  # from the seeds: depth, and hops outside the scope
     usage: tuple[str, ...] = ()  # what the host's robots.txt says about its use
     cash: int = 0  # what it passes on to the URLs that it links to
 
     def fields(self) -> Headers:
+        hops = hops_of(self.distance)
+        fields = [(_DEPTH, str(depth_of(self.distance))), *([(_HOPS, str(hops))] if hops else [])]
         cash = ((_CASH, str(self.cash)),) if self.cash else ()
-        return ((_DEPTH, str(self.depth)), *[(_USAGE, line) for line in self.usage], *cash)
+        return (*fields, *[(_USAGE, line) for line in self.usage], *cash)
 
 
 def annotations_of(fields: Headers) -> Annotations:
     usage = tuple(value for name, value in fields if name == _USAGE)
-    return Annotations(int(header(fields, _DEPTH) or 0), usage, int(header(fields, _CASH) or 0))
+    depth, hops, cash = (int(header(fields, name) or 0) for name in (_DEPTH, _HOPS, _CASH))
+    return Annotations(distance_of(depth, hops), usage, cash)
 
 
 class Arrival(NamedTuple):
@@ -118,7 +121,7 @@ class Ingest:
         finally:
             self.apart_count -= 1
         self._owner.steps.add(CrawlStep.EXTRACT, parsed.apart_seconds)
-        listed = await self._discovery.judge_listed(parsed.extract, arrival.annotations.depth + 1)
+        listed = await self._discovery.judge_listed(parsed.extract, one_link_further(arrival.annotations.distance))
         return arrival._replace(parsed=parsed, listed=listed)
 
     def _finish(self, arrivals: Sequence[Arrival]) -> None:
@@ -157,7 +160,7 @@ class Ingest:
             parsed = await self._reader.parse_apart(decoded)
         else:
             (parsed,) = self._reader.parse([decoded])
-        listed = await self._discovery.judge_listed(parsed.extract, annotations.depth + 1)
+        listed = await self._discovery.judge_listed(parsed.extract, one_link_further(annotations.distance))
         self._collect(decoded, parsed, stored, annotations, listed)
         self._visits.page_recovered(page, parsed.extract.document.signature)
 
@@ -172,17 +175,18 @@ class Ingest:
         hooked, unsaved = HookedPage(parsed), self._owner.unsaved
         if self._hooks is not None:
             if parsed.page.is_success:
-                hooked = self._hooks.change(decoded, parsed, annotations.depth)
+                hooked = self._hooks.change(decoded, parsed, depth_of(annotations.distance))
             unsaved.counts.update(self._hooks.take_counts())
         if hooked.parsed.cuts:
             events.page_cut(parsed.page.url, hooked.parsed.cuts)
-        collect(unsaved, hooked, stored, annotations, self._discovery, self._reader.options.robots_name)
-        depth, found = annotations.depth + 1, parsed.extract
-        self._visits.page_read(parsed.page, found)
+        is_wanted = collect(unsaved, hooked, stored, annotations, self._discovery, self._reader.options.robots_name)
+        self._visits.page_read(parsed.page, parsed.extract)
+        if not is_wanted:
+            return
         if listed is not None:
             unsaved.merge_listed(listed)
-        elif found.listed:
-            self._discovery.follow_listed(unsaved, found, depth)
+        elif parsed.extract.listed:
+            self._discovery.follow_listed(unsaved, parsed.extract, one_link_further(annotations.distance))
 
     def close(self) -> None:
         self._reader.close()
@@ -201,13 +205,17 @@ def collect(
     annotations: Annotations,
     discovery: Discovery,
     robots_name: str,
-) -> None:
-    """Add a stored page to what the next checkpoint saves: its document, its links, its outcome."""
+) -> bool:
+    """Add a stored page to what the next checkpoint saves; return False if the scope does not want it.
+
+    That is its document, its links and its outcome; only the last if it is not wanted.
+    """
     parsed = hooked.parsed
     page, found = parsed.page, parsed.extract
     directives = read_directives(page.headers, found.robots, robots_name)
-    if hooked.is_dropped:
-        into.counts["refusal dropped"] += 1
+    refusal = discovery.refusal_of_page(page, found, annotations.distance)
+    if refusal is not None or hooked.is_dropped:
+        into.counts[f"refusal {refusal or 'dropped'}"] += 1
     else:
         _add_document(into, hooked, stored, directives, annotations.usage)
     into.end(page.url, page.at, page.status, stored.place)
@@ -215,8 +223,9 @@ def collect(
     into.counts["outcome " + outcome_of(page.status)] += 1
     if directives.nofollow:
         into.counts["refusal nofollow"] += len(found.links)
-    else:
-        discovery.follow_links(into, found, annotations.depth + 1, annotations.cash)
+    elif refusal is None:
+        discovery.follow_links(into, found, one_link_further(annotations.distance), annotations.cash)
+    return refusal is None
 
 
 def _add_document(

@@ -28,7 +28,7 @@ class Fetch(NamedTuple):
     visit: Visit
     request: Request
     purpose: Purpose
-    depth: int = 0  # links from a seed
+    distance: int = 0  # from the seeds: depth, and hops outside the scope
     cash: int = 0  # what the page passes on to those that it links to
 
 

@@ -238,13 +238,9 @@ class Agent:
                 case CountRefused(reason, count):
                     unsaved.counts[f"refusal {reason}"] += count
                 case OfferSitemaps(host, urls):
-                    self._offer_sitemaps(host, urls)
+                    self._discovery.offer_sitemaps(unsaved, host, urls)
                 case _:
                     _tell(instruction)
-
-    def _offer_sitemaps(self, host: str, urls: Sequence[str]) -> None:
-        for url in urls:
-            self._discovery.offer(self._checkpoints.unsaved, url, 0, f"{host}/", is_sitemap=True)
 
     def _end(self, url: str, failure: Failure | None, refusal: str) -> None:
         status, unsaved = status_of(failure, refusal), self._checkpoints.unsaved
@@ -279,7 +275,7 @@ class Agent:
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
-        visit, request, purpose, depth, cash = fetch
+        visit, request, purpose, distance, cash = fetch
         self._recent.begin(visit.host, request.url, self._clock.monotonic())
         got = await self._transport.fetch(request)
         seconds = self._recent.end(request.url, got, self._clock.monotonic())
@@ -291,7 +287,7 @@ class Agent:
             self._visits.page_failed(visit, got, instant_of(self._clock))
         else:
             usage = self._robots.usage(visit.host, visit.url)
-            await self._ingest.add(visit, got, Annotations(depth, usage, cash))
+            await self._ingest.add(visit, got, Annotations(distance, usage, cash))
         self._carry_out()
 
     async def _decoded_robots(self, got: Page | Failure) -> Page | Failure:

@@ -11,9 +11,10 @@ from tarrafa.records import Failure, FailureKind, Page
 
 NO_FILE = 2**32 - 1  # the archive has no page
 
-# Refusals that end a URL: by robots.txt, by the budget of its pattern, or because its pattern brought nothing new.
-ROBOTS, URL_BUDGET = "robots", "url pages"
-_DISALLOWED, OVER_BUDGET, BARREN = 1_000, 1_001, 1_002
+# Refusals that end a URL: by robots.txt, by the budget of its pattern, because its pattern brought nothing new, or, all
+# others, by the scope.
+ROBOTS, URL_BUDGET, _PATTERN = "robots", "url pages", "pattern "
+_DISALLOWED, OVER_BUDGET, BARREN, EXCLUDED = 1_000, 1_001, 1_002, 1_003
 _FAILURES = {
     FailureKind.NAME: 1_100,
     FailureKind.PRIVATE: 1_101,
@@ -33,6 +34,7 @@ _REFUSALS = {
     _DISALLOWED: "disallowed by robots.txt",
     OVER_BUDGET: "over the budget of its pattern",
     BARREN: "other URLs of its pattern brought nothing new",
+    EXCLUDED: "excluded by the scope when its turn came",
 }
 _REASONS = {**_REFUSALS, **{number: kind.value for kind, number in _FAILURES.items()}}
 _GONE = frozenset({404, 410})
@@ -42,7 +44,7 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     UNCHANGED = "unchanged"
     REDIRECTED = "redirected"
-    REFUSED = "refused"  # by robots.txt, by a budget, or because it leads into a trap; without a visit
+    REFUSED = "refused"  # by robots.txt, a budget or the scope, or because it leads into a trap; without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
 
@@ -63,7 +65,7 @@ def outcome_of(status: int) -> Outcome:
 def status_of(outcome: Page | Failure | None, refusal: str = ROBOTS) -> int:
     """Return the number for the repository. None stands for a URL that was refused."""
     if outcome is None:
-        return _REFUSED.get(refusal, BARREN)
+        return _REFUSED.get(refusal, BARREN if refusal.startswith(_PATTERN) else EXCLUDED)
     return outcome.status if isinstance(outcome, Page) else _FAILURES[outcome.kind]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+from tarrafa.agent.url_cleaner import UrlCleaner
 from tarrafa.extract import LARGE_BYTES, Cut, Extract, ExtractOptions, PageFormat, extract, extract_all, is_expensive
 from tarrafa.fetch import Decoded, decode
 from tarrafa.records import Page
@@ -99,8 +100,9 @@ async def _extract_in(process: TaskProcess, page: Page, body: bytes, options: Ex
 
 
 class PageReader:
-    def __init__(self, options: ExtractOptions, body_limit_bytes: int) -> None:
+    def __init__(self, options: ExtractOptions, body_limit_bytes: int, cleaner: UrlCleaner | None = None) -> None:
         self.options = options
+        self._cleaner = cleaner
         self._body_limit_bytes = body_limit_bytes
         self._pool = ExtractPool(options)
 
@@ -117,20 +119,21 @@ class PageReader:
     def parse(self, decoded: Sequence[DecodedPage]) -> list[ParsedPage]:
         """Parse ordinary pages, on the calling thread."""
         extracts = extract_all([each[:2] for each in decoded], self.options)
-        return [_parsed(each, found) for each, found in zip(decoded, extracts, strict=True)]
+        return [self._parsed(each, found) for each, found in zip(decoded, extracts, strict=True)]
 
     async def parse_apart(self, decoded: DecodedPage) -> ParsedPage:
         """Parse an expensive page in the other process."""
         found, seconds = await self._pool.extract(decoded.page, decoded.body)
-        return _parsed(decoded, found)._replace(apart_seconds=seconds)
+        return self._parsed(decoded, found)._replace(apart_seconds=seconds)
+
+    def _parsed(self, decoded: DecodedPage, found: Extract) -> ParsedPage:
+        cuts = tuple(dict.fromkeys((Cut.BODY, *found.cuts))) if decoded.truncated else found.cuts
+        if self._cleaner is not None:
+            found = self._cleaner.clean_extract(found)
+        return ParsedPage(decoded.page, found, decoded.size_bytes, cuts)
 
     def close(self) -> None:
         self._pool.close()
-
-
-def _parsed(decoded: DecodedPage, found: Extract) -> ParsedPage:
-    cuts = tuple(dict.fromkeys((Cut.BODY, *found.cuts))) if decoded.truncated else found.cuts
-    return ParsedPage(decoded.page, found, decoded.size_bytes, cuts)
 
 
 def _timed_decode(page: Page, limit_bytes: int) -> tuple[Decoded, float]:

@@ -19,15 +19,16 @@ class UrlBuffer:
         self._limit = limit
         # Cash of URLs that are buffered or handed out, where it is not 0. Filled by set_cash, emptied with the facts.
         self._cash: dict[str, int] = {}
-        # Depth and kind of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
+        # Distance and kind of each URL that is buffered or handed out. Filled by add, emptied by finish and drop.
         self._facts: dict[str, tuple[int, int]] = {}
         # Each host's URLs that are not handed out. Filled by add and put_back, emptied by pop and drop.
         self._queues: dict[str, deque[str]] = {}
         self._count = 0
 
-    def add(self, host: str, urls: Sequence[str], depths: Sequence[int], kinds: Sequence[int]) -> int:
+    def add(self, host: str, urls: Sequence[str], distances: Sequence[int], kinds: Sequence[int]) -> int:
         """Buffer URLs of a host; return how many were not here already. All buffered ones take the order given."""
-        new = [each for each in zip(urls, zip(depths, kinds, strict=True), strict=True) if each[0] not in self._facts]
+        facts = zip(distances, kinds, strict=True)
+        new = [each for each in zip(urls, facts, strict=True) if each[0] not in self._facts]
         if self._count + len(new) > self._limit:
             self._make_room()
         del new[max(0, self._limit - self._count) :]
@@ -91,7 +92,7 @@ class UrlBuffer:
             self._facts.pop(url, None)
             self._cash.pop(url, None)
 
-    def depth(self, url: str) -> int:
+    def distance(self, url: str) -> int:
         return self._facts[url][0]
 
     def cash(self, url: str) -> int:

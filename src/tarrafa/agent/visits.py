@@ -67,6 +67,8 @@ class Visits:
         self._robots = robots
         self._watch = watch
         self.in_flight_limit = limits.in_flight
+        self._tables = limits.tables
+        self._probes_sitemaps = limits.probes_sitemaps
         # Each robots.txt that is to be fetched, by URL, with the hosts that need it: redirects may lead several hosts
         # to one file. Filled by _request_robots, emptied by robots_fetched and _returned.
         self._robots_requests: dict[str, list[RobotsRequest]] = {}
@@ -121,7 +123,9 @@ class Visits:
             host = self._workbench.next_unresolved(at.monotonic)
             if host is None:
                 break
-            if self._is_known(host_name(host)):
+            if (address := self._tables.of(host).address) is not None:
+                self.resolved(host, (address,), at)
+            elif self._is_known(host_name(host)):
                 known.append(host)
             else:
                 self._lookups.add(host)
@@ -256,6 +260,11 @@ class Visits:
             # This robots.txt was fetched already, for another host.
             self._workbench.skip(visit, at.monotonic, again=False)
             return None
+        if (refusal := self._frontier.refusal(visit)) is not None:
+            # Before robots.txt is asked for: an excluded address is not connected to at all.
+            self._workbench.skip(visit, at.monotonic, again=False)
+            self._frontier.instructions.append(EndUrl(visit.url, None, refusal))
+            return None
         permission = self._robots.permission(visit.host, at.wall)
         if permission is None:
             self._workbench.skip(visit, at.monotonic, again=True)
@@ -264,8 +273,13 @@ class Visits:
         if self._is_refused(visit, permission, at) or self._is_trap(visit, at):
             return None
         urls = self._frontier.urls
-        request = Request(visit.url, address=visit.address, any_type=urls.is_sitemap(visit.url))
-        return Fetch(visit, request, Purpose.PAGE, urls.depth(visit.url), urls.cash(visit.url))
+        request = Request(
+            visit.url,
+            address=visit.address,
+            any_type=urls.is_sitemap(visit.url),
+            wants_type=self._frontier.type_filter(visit),
+        )
+        return Fetch(visit, request, Purpose.PAGE, urls.distance(visit.url), urls.cash(visit.url))
 
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
         host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)
@@ -293,7 +307,7 @@ class Visits:
     def _is_trap(self, visit: Visit, at: Instant) -> bool:
         """Refuse a URL that leads into a trap, unless the user gave it, or the host names it as a sitemap."""
         reason, urls = self._watch.refusal(visit.host, visit.url), self._frontier.urls
-        if reason is None or not urls.depth(visit.url) or urls.is_sitemap(visit.url):
+        if reason is None or not urls.distance(visit.url) or urls.is_sitemap(visit.url):
             return False
         self._workbench.skip(visit, at.monotonic, again=False)
         self._frontier.instructions.append(EndUrl(visit.url, None, reason))
@@ -329,8 +343,11 @@ class Visits:
             told = TellRobotsUnreachable(host, answer.reason, answer.expires_at)
             self._frontier.instructions.append(told)
         self._workbench.update_crawl_delay(host, permission.rules.crawl_delay_seconds or 0.0, at.monotonic)
-        if permission.rules.sitemaps:
-            self._frontier.instructions.append(OfferSitemaps(host, tuple(permission.rules.sitemaps)))
+        sitemaps = tuple(permission.rules.sitemaps)
+        if self._probes_sitemaps and not sitemaps and answer.basis is not Basis.UNREACHABLE:
+            sitemaps = (f"{host}/sitemap.xml",)
+        if sitemaps:
+            self._frontier.instructions.append(OfferSitemaps(host, sitemaps))
         self._frontier.release(host)
 
     def _follow_up(self, host: str, follow_up: FollowUp, at: Instant) -> None:

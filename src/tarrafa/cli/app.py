@@ -20,6 +20,7 @@ from tarrafa.texts import printable
 # In the order of the help. Each is a module of this package.
 COMMANDS = (
     "crawl",
+    "map",
     "status",
     "explain",
     "page",
@@ -36,6 +37,7 @@ COMMANDS = (
 # Groups of commands, `tarrafa GROUP COMMAND`, and their help.
 GROUPS = {
     "export": "Write the data of a crawl to one file in a common format.",
+    "scope": "Tell which URLs a crawl would visit.",
     "repository": "Show and check the known URLs of a crawl.",
     "experiment": "Reproduce figures of the papers.",
 }
@@ -72,7 +74,8 @@ def tarrafa(
     version: Annotated[bool, switch("--version", "show the version and exit")] = False,
 ) -> None:
     """A polite web crawler and search engine that does not slow down as it grows."""
-    context.obj = GlobalFlags(config, {"log.level": log_level, "log.format": log_format, "log.file": log_file})
+    words = context.obj or ()
+    context.obj = GlobalFlags(config, {"log.level": log_level, "log.format": log_format, "log.file": log_file}, words)
     if version:
         typer.echo(f"tarrafa {__version__}")
         raise typer.Exit
@@ -127,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
         front, rest = _split_global_flags(arguments)
         is_known = rest[:1] != [] and rest[0] in (*COMMANDS, *GROUPS)
         command = typer.main.get_command(app(rest[:1]) if is_known else app())
-        code = command.main(front + rest, prog_name="tarrafa", standalone_mode=False)
+        code = command.main(front + rest, prog_name="tarrafa", standalone_mode=False, obj=tuple(rest))
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tarrafa import logs
 from tarrafa.agent import CrawlFolder
-from tarrafa.configuration import KEYS, Configuration, Key, load
+from tarrafa.configuration import KEYS, Configuration, Key, ScopeRule, load
 from tarrafa.configuration.value_types import BooleanType, DurationType, SizeType
 from tarrafa.errors import InputError
 from tarrafa.texts import quoted
@@ -26,6 +26,7 @@ class GlobalFlags(NamedTuple):
 
     file: Path | None
     flags: Mapping[str, object]
+    words: Sequence[str] = ()  # of the command line
 
 
 def option(path: str) -> Any:
@@ -59,7 +60,12 @@ def switch(name: str, text: str) -> Any:
     return typer.Option(name, help=text, metavar=NO_VALUE)
 
 
-def configured(context: typer.Context, flags: Mapping[str, object], folder: CrawlFolder | None = None) -> Configuration:
+def configured(
+    context: typer.Context,
+    flags: Mapping[str, object],
+    folder: CrawlFolder | None = None,
+    rules: Sequence[ScopeRule] = (),
+) -> Configuration:
     """Return the effective configuration, from defaults, files, these flags and the global ones. Starts the log.
 
     With the folder of an existing crawl, that crawl's own configuration counts.
@@ -67,7 +73,7 @@ def configured(context: typer.Context, flags: Mapping[str, object], folder: Craw
     shared = context.obj
     assert isinstance(shared, GlobalFlags)
     crawl_file = folder.configuration if folder is not None and folder.has_configuration() else None
-    configuration = load(shared.file, {**shared.flags, **flags}, crawl_file=crawl_file)
+    configuration = load(shared.file, {**shared.flags, **flags}, rules, crawl_file)
     section = configuration.log
     logs.start(section.level, section.format, file=None if section.file == "none" else Path(section.file))
     return configuration

@@ -1,18 +1,24 @@
 """`tarrafa config`: the effective configuration."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from tarrafa.cli.common import configured, console, show_json, switch
+from tarrafa.agent import CrawlFolder
+from tarrafa.cli.common import configured, console, folder_option, show_json, switch
+from tarrafa.cli.host_settings import show_host
 from tarrafa.configuration import KEYS, Configuration, Key, contact, to_toml
 from tarrafa.configuration.value_types import DurationType, SizeType
 from tarrafa.errors import InputError
+from tarrafa.schedule import read_seed
+from tarrafa.urls import host_of
 
 EXAMPLES = [
     ("tarrafa config", "show a table of every key"),
     ("tarrafa config --json", "the same as JSON"),
+    ("tarrafa config --for https://example.org/ --dir crawl", "show which settings hold for the host of a URL"),
     ("tarrafa config --toml > tarrafa.toml", "write a complete configuration file to edit"),
 ]
 
@@ -21,15 +27,26 @@ def command(
     context: typer.Context,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
     as_toml: Annotated[bool, switch("--toml", "print a complete configuration file")] = False,
+    url: Annotated[
+        str | None, typer.Option("--for", metavar="URL", help="show which settings hold for the host of a URL")
+    ] = None,
+    directory: Annotated[Path | None, folder_option("folder of a crawl, for its configuration")] = None,
 ) -> None:
-    """Show the effective configuration and where each value came from."""
+    """Show the effective configuration and where each value came from. Logins are never shown."""
     if as_json and as_toml:
         raise InputError("--json and --toml are exclusive; give one of them")
-    configuration = configured(context, {})
-    if as_json:
+    folder = None if directory is None else CrawlFolder(directory)
+    if folder is not None:
+        folder.require()
+    configuration = configured(context, {}, folder)
+    if url is not None:
+        if as_toml:
+            raise InputError("--for and --toml are exclusive; give one of them")
+        show_host(configuration, host_of(read_seed(url)), as_json=as_json)
+    elif as_json:
         show_json(_as_json(configuration))
     elif as_toml:
-        typer.echo(to_toml(configuration), nl=False)
+        typer.echo(to_toml(configuration, has_secrets=False), nl=False)
     else:
         _show_table(configuration)
 

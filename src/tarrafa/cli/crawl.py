@@ -16,6 +16,7 @@ from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
 from tarrafa.cli.common import configured, folder_option, option, switch
 from tarrafa.cli.endings import exit_code
 from tarrafa.cli.progress_view import ProgressView, interrupted, summary
+from tarrafa.cli.rule_flags import Exclude, Include, given_rules
 from tarrafa.errors import InputError
 from tarrafa.library.crawl_run import CrawlRequest, CrawlRun, begin_run
 from tarrafa.memory import collect_seldom, return_large_blocks
@@ -64,6 +65,11 @@ def command(
     time: Annotated[str | None, typer.Option(metavar="DURATION", help="stop this run after this long")] = None,
     delay: Annotated[str | None, option("politeness.delay")] = None,
     scope: Annotated[str | None, option("crawl.scope")] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    hops_outside: Annotated[int | None, option("crawl.hops_outside")] = None,
+    sitemaps_only: Annotated[bool, switch("--sitemaps-only", "follow sitemaps and feeds, but no links")] = False,
+    no_follow: Annotated[bool, switch("--no-follow", "visit only the seeds, and where they redirect to")] = False,
     order: Annotated[str | None, option("crawl.order")] = None,
     depth: Annotated[int | None, option("crawl.depth")] = None,
     host_pages: Annotated[int | None, option("crawl.host_pages")] = None,
@@ -91,6 +97,8 @@ def command(
     flags: dict[str, object] = {
         "politeness.delay": delay,
         "crawl.scope": scope,
+        "crawl.hops_outside": hops_outside,
+        "crawl.follow": followed(sitemaps_only=sitemaps_only, no_follow=no_follow),
         "crawl.order": order,
         "crawl.depth": depth,
         "crawl.host_pages": host_pages,
@@ -99,7 +107,7 @@ def command(
         "crawl.allow_private": allow_private,
     }
     folder = CrawlFolder(directory)
-    configuration = configured(context, flags, folder)
+    configuration = configured(context, flags, folder, given_rules(context, include, exclude))
     given = _seeds(seed or [], seeds or [])
     limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
     is_live = ProgressView.is_live(is_quiet=as_json)
@@ -113,6 +121,13 @@ def command(
             companions.wait()
     if code := exit_code(progress.ending):
         raise typer.Exit(code)
+
+
+def followed(*, sitemaps_only: bool, no_follow: bool) -> str | None:
+    """Return the value of `crawl.follow` that two flags mean; None if neither is given."""
+    if sitemaps_only and no_follow:
+        raise InputError("--sitemaps-only and --no-follow are exclusive; give one of them")
+    return "sitemaps" if sitemaps_only else "nothing" if no_follow else None
 
 
 def _companions(directory: Path, port: int, is_shown: bool) -> "Companions":

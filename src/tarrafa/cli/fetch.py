@@ -10,12 +10,12 @@ from rich.table import Table
 
 from tarrafa import wiring
 from tarrafa.cli.common import configured, console, option, show_json, switch
-from tarrafa.configuration import Configuration, require_contact
+from tarrafa.configuration import Configuration, HostTables, require_contact
 from tarrafa.errors import InputError, WorkError
 from tarrafa.fetch import CurlTransport, Decoded, decode
 from tarrafa.records import Failure, FailureKind, Page, Request, Timings
 from tarrafa.texts import printable, quoted
-from tarrafa.urls import Url, parse
+from tarrafa.urls import Url, host_of, parse
 
 EXAMPLES = [
     ("tarrafa fetch https://example.org/", "show status, type, size and timings"),
@@ -41,7 +41,7 @@ def command(
     flags = {"crawl.allow_private": allow_private, "crawl.user_agent": user_agent, "fetch.timeout": timeout}
     configuration = configured(context, flags)
     parsed = parse_url(url)
-    require_contact(configuration.crawl.user_agent, [parsed.name])
+    require_contact(configuration.crawl.user_agent, [host_of(parsed.url)], HostTables(configuration.hosts))
     page = _fetch(configuration, parsed.url, as_json)
     decoded = decode(page, configuration.fetch.body_limit_bytes)
     if headers:

@@ -16,7 +16,7 @@ the default. Environment variables are not read.
 Not here: what a value does. That belongs to the room that gets it.
 """
 
-from tarrafa.configuration.contact import contact, is_public_name, require_contact
+from tarrafa.configuration.contact import contact, is_public_host, is_public_name, require_contact
 from tarrafa.configuration.host_patterns import HOST_WORDS, HostPattern, host_pattern, matches_glob
 from tarrafa.configuration.sections import (
     KEYS,
@@ -32,6 +32,7 @@ from tarrafa.configuration.sections import (
     OrderSection,
     PolitenessSection,
     RepositorySection,
+    UrlsSection,
     WebSection,
 )
 from tarrafa.configuration.tables import (
@@ -70,9 +71,11 @@ __all__ = [
     "ScopeRule",
     "UrlBudget",
     "UrlBudgets",
+    "UrlsSection",
     "WebSection",
     "contact",
     "host_pattern",
+    "is_public_host",
     "is_public_name",
     "load",
     "matches_glob",

@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterable
 
 from tarrafa.addresses import is_public, parse_address
+from tarrafa.configuration.tables import HostTables
 from tarrafa.errors import ContactMissingError
+from tarrafa.urls import host_name
+
+_NO_TABLES = HostTables()
 
 # Names that are never public (RFC 6761, RFC 6762, RFC 9476 and ICANN's .internal).
 _OWN_SUFFIXES = (".localhost", ".test", ".example", ".invalid", ".local", ".internal")
@@ -29,13 +33,18 @@ def is_public_name(name: str) -> bool:
     return not f".{name.lower().rstrip('.')}".endswith(_OWN_SUFFIXES)
 
 
-def require_contact(user_agent: str, names: Iterable[str]) -> None:
-    """Raise `ContactMissingError` if one of the names is public and the user agent has no contact."""
+def is_public_host(host: str, tables: HostTables) -> bool:
+    """Return True if a host such as `http://example.org` may be on the public web; a table may say where it is."""
+    return is_public_name(tables.of(host).address or host_name(host))
+
+
+def require_contact(user_agent: str, hosts: Iterable[str], tables: HostTables = _NO_TABLES) -> None:
+    """Raise `ContactMissingError` if one of the hosts is public and the user agent has no contact."""
     if contact(user_agent) is not None:
         return
-    for name in names:
-        if is_public_name(name):
+    for host in hosts:
+        if is_public_host(host, tables):
             raise ContactMissingError(
-                f"{name} is a public host and the user agent has no contact; set in tarrafa.toml "
+                f"{host_name(host)} is a public host and the user agent has no contact; set in tarrafa.toml "
                 '[crawl] user_agent = "Name/1.0 (+https://your.site/bot; you@your.site)", or give --user-agent'
             )

@@ -30,6 +30,7 @@ ORDER_NAMES = (
     *("random", "mix"),
 )
 _UNIT_SUFFIXES = ("_seconds", "_bytes")
+DEPTH_MAX = (1 << 24) - 1  # as deep as a crawl can tell
 
 
 def _key(value_type: ValueType, default: object, text: str, flag: str | None = None) -> Any:
@@ -52,7 +53,15 @@ class CrawlSection:
         OrderType(ORDER_NAMES), "level", "policy: which hosts enter next, and which URLs of a host come next"
     )
     depth: int = _key(
-        IntegerType(0, 2**32 - 1), 2**32 - 1, "maximum number of links between a seed and a page; by default any number"
+        IntegerType(0, DEPTH_MAX), DEPTH_MAX, "maximum number of links between a seed and a page; by default any number"
+    )
+    hops_outside: int = _key(
+        IntegerType(0, 100), 0, "maximum number of links, one after the other, that lead outside the scope"
+    )
+    follow: str = _key(
+        ChoiceType(("all", "sitemaps", "nothing")),
+        "all",
+        "which URLs to follow: all, only those that sitemaps and feeds list, or nothing but redirects of the seeds",
     )
     url_chars: int = _key(IntegerType(20, 8_000), 2_000, "maximum length of a URL")
     repeated_segments: int = _key(
@@ -79,6 +88,18 @@ class CrawlSection:
         "maximum number of pages of all hosts at an address together",
     )
     in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, one per host")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlsSection:
+    """How URLs that are found are cleaned."""
+
+    drop_parameters: str = _key(
+        TextType(10_000),
+        "utm_*, gclid, dclid, gbraid, wbraid, fbclid, msclkid, yclid, mc_cid, mc_eid, _hsenc, _hsmi, "
+        "jsessionid, phpsessid, aspsessionid*, sid=hex",
+        "comma-separated names of parameters that never change a page, dropped from URLs; or none",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +296,7 @@ class Configuration:
     """Every section, and where each value came from. Each room is given its own section only."""
 
     crawl: CrawlSection = field(default_factory=CrawlSection)
+    urls: UrlsSection = field(default_factory=UrlsSection)
     order: OrderSection = field(default_factory=OrderSection)
     repository: RepositorySection = field(default_factory=RepositorySection)
     politeness: PolitenessSection = field(default_factory=PolitenessSection)
@@ -304,6 +326,7 @@ class Configuration:
 
 SECTIONS: dict[str, type] = {
     "crawl": CrawlSection,
+    "urls": UrlsSection,
     "order": OrderSection,
     "repository": RepositorySection,
     "politeness": PolitenessSection,

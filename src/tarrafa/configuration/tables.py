@@ -98,6 +98,9 @@ class HostSettings:
     pages: int | None = _setting(IntegerType(0, 1_000_000_000), "maximum number of pages, in place of crawl.host_pages")
     address: str | None = _setting(AddressType(), "address to connect to; the name is not looked up")
     insecure: bool | None = _setting(BooleanType(), "accept invalid TLS certificates, in place of fetch.insecure")
+    drop_parameters: str | None = _setting(
+        TextType(10_000), "parameters that are dropped from URLs, or none, in place of urls.drop_parameters"
+    )
     user_agent_suffix: str | None = _setting(TextType(200), "text added to the User-Agent, after a space")
     headers: tuple[tuple[str, str], ...] | None = _setting(HeadersType(), "headers to send", is_secret=True)
     cookies: str | None = _setting(CookiesType(4_000), "cookies to send; only with host:NAME", is_secret=True)

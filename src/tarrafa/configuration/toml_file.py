@@ -230,16 +230,23 @@ def _table_lines(configuration: Configuration, has_secrets: bool) -> Iterator[st
     for rule in configuration.scope_rules:
         yield from ("", "[[scope]]", f"{rule.verdict} = {RULE_TYPE.write(rule.text)}")
     for table in configuration.hosts:
-        yield from ("", "[[host]]")
-        for key in HOST_KEYS.values():
-            value = table.value(key)
-            if value is not None and key.is_secret and not has_secrets:
-                yield f"# {key.name} is set, and not shown"
-            elif value is not None:
-                yield f"{key.name} = {key.type.write(value)}"
+        yield from _host_lines(table, has_secrets)
     for budget in configuration.budgets:
         yield from ("", "[[budget]]")
         yield from (f"{name} = {kind.write(getattr(budget, name))}" for name, kind in BUDGET_KEYS.items())
+
+
+def _host_lines(table: HostSettings, has_secrets: bool) -> Iterator[str]:
+    given = [key for key in HOST_KEYS.values() if table.value(key) is not None]
+    hidden = [key for key in given if key.is_secret and not has_secrets]
+    # A table that sets nothing is an error, so without its secrets such a table is a comment.
+    before = "# " if len(hidden) == len(given) - 1 else ""
+    yield from ("", f"{before}[[host]]")
+    for key in given:
+        if key in hidden:
+            yield f"# {key.name} is set, and not shown"
+        else:
+            yield f"{before}{key.name} = {key.type.write(table.value(key))}"
 
 
 def to_crawl_toml(configuration: Configuration) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tarrafa.agent import HostRecord, HostStatus, Outcome, outcome_of, reason_of
+from tarrafa.agent import EXCLUDED, HostRecord, HostStatus, Outcome, outcome_of, reason_of
 from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
 from tarrafa.agent.outcomes import BARREN, OVER_BUDGET, URL_BUDGET
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
@@ -108,6 +108,9 @@ def _refused(evidence: UrlEvidence, status: int) -> Explanation:
         return _of(evidence, Verdict.OVER_BUDGET, why, remedy_of(URL_BUDGET))
     if status == BARREN:
         return _of(evidence, Verdict.REFUSED, f"It is not visited: {reason_of(status)}.")
+    if status == EXCLUDED:
+        hint = "Give it as a seed of another crawl, without the rule."
+        return _of(evidence, Verdict.REFUSED, "At its turn a rule of the scope left it out. It is not visited.", hint)
     line = _line(evidence.host.robots)
     return _of(evidence, Verdict.DISALLOWED, f"robots.txt of the host disallows it{line}. It is not visited.")
 
@@ -140,7 +143,8 @@ def _never(evidence: UrlEvidence) -> Explanation | None:
 
 def refusal_text(refusal: str) -> str:
     """Return why the scope refuses a URL or a host, as part of a sentence."""
-    return _REFUSALS.get(refusal, refusal)
+    by_rule = f"a rule of the scope leaves it out ({refusal})"
+    return _REFUSALS.get(refusal, by_rule if refusal.startswith(("include ", "exclude ", "rule")) else refusal)
 
 
 def _unknown(evidence: UrlEvidence) -> Explanation:

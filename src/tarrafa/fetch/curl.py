@@ -8,7 +8,8 @@ import pycurl
 
 from tarrafa.addresses import parse_address
 from tarrafa.clock import Clock, SystemClock
-from tarrafa.configuration import CrawlSection, FetchSection, is_public_name
+from tarrafa.configuration import CrawlSection, FetchSection, HostTables, is_public_name
+from tarrafa.fetch.credentials import with_settings
 from tarrafa.fetch.handle import CurlHandle, IdleSockets, make_settings, parse_proxy, system_certificates
 from tarrafa.fetch.names import NameCache, public_only
 from tarrafa.fetch.outcome import Attempt, is_unreached, make_outcome
@@ -17,12 +18,15 @@ from tarrafa.fetch.transfers import TransferEnd, Transfers
 from tarrafa.logs import event
 from tarrafa.records import Failure, FailureKind, Headers, Page, Request
 from tarrafa.texts import cut, printable
-from tarrafa.urls import canonical, host_name
+from tarrafa.urls import canonical, host_name, host_of
 
 log = logging.getLogger(__name__)
 
 _FREE_HANDLE_LIMIT = 2_000
 _HTTP = ("http://", "https://")
+
+
+_NO_TABLES = HostTables()
 
 
 class CurlTransport:
@@ -35,7 +39,9 @@ class CurlTransport:
         resolver: Resolver | None = None,
         clock: Clock | None = None,
         certificates: Path | None = None,
+        tables: HostTables = _NO_TABLES,
     ) -> None:
+        self._tables = tables
         self._fetch = fetch
         self._allow_private = crawl.allow_private
         self._clock = clock or SystemClock()
@@ -87,13 +93,15 @@ class CurlTransport:
             return Failure(request.url, FailureKind.URL, "is not a canonical http or https URL")
         at, began = self._clock.now(), self._clock.monotonic()
         name = host_name(url)
-        addresses = await self._addresses(name, request.address)
+        settings = self._tables.of(host_of(url))
+        addresses = (settings.address,) if settings.address else await self._addresses(name, request.address)
         if isinstance(addresses, Failure):
             return addresses._replace(url=request.url)
         name_seconds = self._clock.monotonic() - began
         handle = self._free.pop() if self._free else CurlHandle(self._settings, self._idle)
         try:
-            handle.prepare(request)
+            handle.prepare(with_settings(request, settings, addresses, self._settings.user_agent))
+            handle.accepts_broken = self._fetch.insecure if settings.insecure is None else settings.insecure
             attempts = [Attempt(request.url, address, at, name_seconds) for address in addresses or ("",)]
             return await self._try_each(handle, name, attempts, began + self._fetch.timeout_seconds)
         finally:
@@ -133,7 +141,7 @@ class CurlTransport:
     ) -> tuple[Attempt, int, str]:
         """Check certificates first even if broken ones are accepted: only so is it known what is wrong with them."""
         code, message = await self._perform(transfers, handle, attempt.address, until)
-        if code == pycurl.E_PEER_FAILED_VERIFICATION and self._fetch.insecure:
+        if code == pycurl.E_PEER_FAILED_VERIFICATION and handle.accepts_broken:
             attempt = attempt._replace(tls=printable(cut(message, 300)))
             code, message = await self._perform(transfers, handle, attempt.address, until, is_checking=False)
         return attempt, code, message

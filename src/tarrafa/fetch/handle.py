@@ -102,6 +102,7 @@ class CurlHandle:
         "_is_checking",
         "_is_fresh",
         "_lines",
+        "accepts_broken",
         "curl",
         "is_late",
         "request_count",
@@ -118,6 +119,7 @@ class CurlHandle:
         self._has_own_headers = False
         self._is_checking, self._is_fresh = True, False
         self._address = ""
+        self.accepts_broken = False  # certificates of the host to be asked
         self.request_count = 0  # how often libcurl wanted to send the request
         self.wrong_peer = False  # the connection led to another address
         self.is_late = False  # the reused connection was closed already; nothing was sent
@@ -129,10 +131,12 @@ class CurlHandle:
         self.curl.setopt(pycurl.PREREQFUNCTION, self.may_send)
 
     def prepare(self, request: Request) -> None:
-        self.response.reset(request.any_type, request.body_limit_bytes)
+        self.response.reset(request.any_type, request.body_limit_bytes, request.wants_type)
         self.curl.setopt(pycurl.URL, request.url)
         if request.headers or self._has_own_headers:
-            self.curl.setopt(pycurl.HTTPHEADER, [*self._lines, *_lines(request.headers)])
+            own = {name.lower() for name, _ in request.headers}
+            kept = [line for line in self._lines if line.partition(b":")[0].decode().lower() not in own]
+            self.curl.setopt(pycurl.HTTPHEADER, [*kept, *_lines(request.headers)])
             self._has_own_headers = bool(request.headers)
 
     def connect_to(

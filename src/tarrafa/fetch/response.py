@@ -1,9 +1,10 @@
 """Collect what a host sends, within bounds, and decide by its media type whether the body is wanted."""
 
 import re
+from collections.abc import Callable
 
 from tarrafa.errors import InputError
-from tarrafa.records import Headers, header
+from tarrafa.records import Headers, header, plain_type
 from tarrafa.texts import quoted
 
 _TOKEN = r"[a-z0-9!#$&^_.+-]+"  # noqa: S105 - what HTTP calls a token
@@ -28,7 +29,7 @@ class MediaTypes:
 
     def want(self, content_type: str) -> bool:
         """Return True if a body with this Content-Type is wanted. A body without a type may be anything, so it is."""
-        media_type = content_type.partition(";")[0].strip().lower()
+        media_type = plain_type(content_type)
         if not media_type or media_type in self._names:
             return True
         return "*/*" in self._names or f"{media_type.partition('/')[0]}/*" in self._names
@@ -49,6 +50,7 @@ class ResponseBuffer:
         "_lines",
         "_pieces",
         "_types",
+        "_wants_type",
         "headers",
         "http_version",
         "is_body_cut",
@@ -64,9 +66,15 @@ class ResponseBuffer:
         self._types = types
         self.reset(any_type=False)
 
-    def reset(self, any_type: bool, body_limit_bytes: int | None = None) -> None:
+    def reset(
+        self,
+        any_type: bool,
+        body_limit_bytes: int | None = None,
+        wants_type: Callable[[str], bool] | None = None,
+    ) -> None:
         """Forget the last response."""
         self._any_type = any_type
+        self._wants_type = wants_type
         self._header_room = self._header_limit
         self._body_room = self._body_limit if body_limit_bytes is None else body_limit_bytes
         self._lines: list[bytes] = []
@@ -123,7 +131,10 @@ class ResponseBuffer:
         return _ABORT if self.is_unread else None
 
     def _is_wanted(self) -> bool:
-        if self._any_type or self._types.want(header(self.headers, "content-type") or ""):
+        content_type = header(self.headers, "content-type") or ""
+        if self._wants_type is not None and 200 <= self.status < 300 and not self._wants_type(plain_type(content_type)):
+            return False
+        if self._any_type or self._types.want(content_type):
             return True
         return self.status in (204, 304) or header(self.headers, "content-length") == "0"
 

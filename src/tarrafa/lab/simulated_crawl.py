@@ -26,7 +26,7 @@ from tarrafa.extract import Extract, PageFormat, PageLinks, extract
 from tarrafa.keep import Place
 from tarrafa.lab.web import MemoryTransport, SyntheticWeb
 from tarrafa.records import Failure, Page
-from tarrafa.schedule import WAIT_MAX_SECONDS
+from tarrafa.schedule import WAIT_MAX_SECONDS, one_link_further
 from tarrafa.verify import Repository
 
 _EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
@@ -144,8 +144,7 @@ class SimulatedCrawl:
                 case CountRefused(reason, urls_count):
                     self._unsaved.counts[f"refusal {reason}"] += urls_count
                 case OfferSitemaps(host, urls):
-                    for url in urls:
-                        self._brain.discovery.offer(self._unsaved, url, 0, f"{host}/", is_sitemap=True)
+                    self._brain.discovery.offer_sitemaps(self._unsaved, host, urls)
 
     def _push(self, seconds: float, instruction: Fetch | Resolve, result: Page | Failure | tuple[str, ...]) -> None:
         heapq.heappush(self._events, _Event(self._now + seconds, next(self._order), instruction, result))
@@ -171,9 +170,9 @@ class SimulatedCrawl:
         self._unsaved.counts["pages"] += 1
         if page.status == 200:
             self.pages.append(page.url)
-        found, depth = self._extract(page), fetch.depth + 1
-        self._brain.discovery.follow_links(self._unsaved, found, depth, fetch.cash)
-        self._brain.discovery.follow_listed(self._unsaved, found, depth)
+        found, distance = self._extract(page), one_link_further(fetch.distance)
+        self._brain.discovery.follow_links(self._unsaved, found, distance, fetch.cash)
+        self._brain.discovery.follow_listed(self._unsaved, found, distance)
         self._brain.visits.page_kept(page)
 
     def _extract(self, page: Page) -> Extract:

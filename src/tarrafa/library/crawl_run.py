@@ -4,17 +4,17 @@ Who calls decides on the event loop and on signals: the command line installs ha
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tarrafa import wiring
 from tarrafa.agent import Agent, CrawlFolder, CrawlHooks, Ending, Progress, RunLimits
-from tarrafa.configuration import Configuration, require_contact, to_crawl_toml
+from tarrafa.configuration import Configuration, HostTables, require_contact, to_crawl_toml
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.schedule import Seeds
 from tarrafa.texts import printable
-from tarrafa.urls import host_name
+from tarrafa.urls import host_of
 
 
 class CrawlRequest(NamedTuple):
@@ -75,8 +75,9 @@ def begin_run(request: CrawlRequest) -> Iterator[CrawlRun]:
     check_request(request)
     hold = request.folder.lock()
     try:
-        seeds = request.folder.add_seeds(request.seeds.urls)
-        require_contact(request.configuration.crawl.user_agent, [host_name(url) for url in seeds.urls])
+        clean = wiring.url_cleaner(request.configuration).clean
+        seeds = request.folder.add_seeds(tuple(dict.fromkeys(map(clean, request.seeds.urls))))
+        _require_contact(request.configuration, seeds.urls)
         text = to_crawl_toml(request.configuration)
         request.folder.keep_configuration(text, is_private=request.configuration.has_secrets)
         yield CrawlRun(request, seeds.urls)
@@ -89,9 +90,13 @@ def check_request(request: CrawlRequest) -> None:
     folder, configuration, given = request.folder, request.configuration, request.seeds
     if not given.urls and not folder.exists():
         raise InputError("there are no seeds; give some, for example: tarrafa crawl example.org --dir DIR")
-    require_contact(configuration.crawl.user_agent, [host_name(url) for url in given.urls])
+    _require_contact(configuration, given.urls)
     wiring.check(configuration, given.urls)
     wiring.require_seed_in_scope(configuration, (*folder.known_seeds().urls, *given.urls))
+
+
+def _require_contact(configuration: Configuration, urls: Sequence[str]) -> None:
+    require_contact(configuration.crawl.user_agent, map(host_of, urls), HostTables(configuration.hosts))
 
 
 async def _close(agent: Agent, *, has_failed: bool) -> None:

@@ -31,6 +31,7 @@ from tarrafa.schedule.delays import (
     HostTraits,
     TenTimesDelay,
 )
+from tarrafa.schedule.distance import FROM_OUTSIDE, depth_of, distance_of, hops_of, one_link_further
 from tarrafa.schedule.host_queue import LONGEST_SHARE, HostQueue
 from tarrafa.schedule.hosts import QUEUED_URLS_LIMIT
 from tarrafa.schedule.lookup_queue import LOOKUPS_LIMIT, LookupQueue
@@ -66,13 +67,15 @@ from tarrafa.schedule.order import (
 from tarrafa.schedule.order_mix import Mix, MixSettings, read_modifiers, read_weights
 from tarrafa.schedule.outage import OutageBreaker
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
-from tarrafa.schedule.scope import Refusal, Scope, UrlBounds, rule_of
+from tarrafa.schedule.scope import Refusal, Scope, ScopeRules, UrlBounds, rule_of
+from tarrafa.schedule.scope_rules import CompiledRule, ScopeVerdict, compile_rules, needs_address
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seed, read_seeds
 from tarrafa.schedule.workbench import Workbench
 from tarrafa.schedule.yields import Fruit, HostYields, SlowedPattern
 
 __all__ = [
     "BUSY_STATUSES",
+    "FROM_OUTSIDE",
     "LONGEST_SHARE",
     "LOOKUPS_LIMIT",
     "NO_HISTORY",
@@ -83,6 +86,7 @@ __all__ = [
     "Backlinks",
     "BadSeed",
     "BestHosts",
+    "CompiledRule",
     "ConstantDelay",
     "DeadlineDelay",
     "DelayPolicy",
@@ -115,6 +119,8 @@ __all__ = [
     "Refusal",
     "RetryPolicy",
     "Scope",
+    "ScopeRules",
+    "ScopeVerdict",
     "Seeds",
     "SeenContents",
     "SlowedPattern",
@@ -127,7 +133,13 @@ __all__ = [
     "WeightKind",
     "Workbench",
     "WorkbenchCounts",
+    "compile_rules",
+    "depth_of",
+    "distance_of",
+    "hops_of",
     "join_seeds",
+    "needs_address",
+    "one_link_further",
     "read_modifiers",
     "read_seed",
     "read_seeds",

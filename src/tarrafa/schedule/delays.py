@@ -25,6 +25,7 @@ class HostTraits(NamedTuple):
     is_own: bool = False  # listed as the user's own, or private where private hosts are allowed
     largest_count: int = 0  # pages available at the largest host known so far
     has_answered: bool = False  # a page of it was kept; no delay depends on that, but how long its failures are borne
+    delay_seconds: float | None = None  # set for this host, in place of the policy
 
 
 class DelayPolicy(Protocol):
@@ -96,7 +97,9 @@ class Delays(NamedTuple):
     address_seconds: float = 1.0
 
     def host_seconds(self, traits: HostTraits, download_seconds: float | None) -> float:
-        delay = self.policy.seconds(download_seconds, traits)
+        delay = traits.delay_seconds
+        if delay is None:
+            delay = self.policy.seconds(download_seconds, traits)
         if delay < DELAY_MIN_SECONDS and not traits.is_own:
             delay = DELAY_MIN_SECONDS
         if traits.crawl_delay_seconds > delay:
