@@ -334,6 +334,7 @@ def test_every_option_that_sets_a_key_is_named_and_explained_as_the_key_is() -> 
             # A limit of a crawl is not the size of a made-up web, nor is the port of the search page that web's.
             is_other = (command.name, option.opts[0]) in (
                 ("crawl", "--pages"),
+                ("map", "--pages"),
                 ("crawl", "--hosts"),
                 ("crawl", "--port"),
                 ("serve", "--port"),
