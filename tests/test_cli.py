@@ -335,6 +335,7 @@ def test_every_option_that_sets_a_key_is_named_and_explained_as_the_key_is() -> 
             is_other = (command.name, option.opts[0]) in (
                 ("crawl", "--pages"),
                 ("map", "--pages"),
+                ("index", "--follow"),
                 ("crawl", "--hosts"),
                 ("crawl", "--port"),
                 ("serve", "--port"),
