@@ -16,6 +16,7 @@ from tarrafa.errors import InputError
 from tarrafa.folder_mark import claim_folder
 from tarrafa.lab.experiment import ModelCosts, table
 from tarrafa.lab.experiment.cost_model import GIBI, GIGA, MEMORIES, PRINTED_BLOCKS, URLS, format_overhead
+from tarrafa.texts import quoted
 
 EXAMPLES = [
     ("tarrafa experiment cost-model", "compute Table 2 of the VEUNIQ paper from its equations"),
@@ -29,6 +30,7 @@ EXAMPLES = [
     ("tarrafa experiment parameters", "measure how the sizes of blocks and batches affect the cost, in about a minute"),
     ("tarrafa experiment parameters --known 20000000", "a larger study"),
     ("tarrafa experiment crawl", "crawl 20,000 pages and compare the cost of the last ones with the first"),
+    ("tarrafa experiment freshness", "compare refresh policies on a virtual clock, in some minutes"),
     ("tarrafa experiment crawl --pages 300000 --out figures", "a longer crawl, with plots"),
 ]
 
@@ -36,6 +38,7 @@ _KNOWN = 3_000_000
 _KNOWN_STUDIED = 1_000_000
 _KNOWN_STUDIED_MIN = 2_000
 _PAGES = 20_000
+_BANDWIDTH_MIN, _BANDWIDTH_MAX = 0.01, 10.0  # visits a page a day
 _KIND, _FORMAT = "result of an experiment", 1  # of the folders that are written
 
 
@@ -210,4 +213,52 @@ def crawl(
         typer.echo(steadiness.page(parts))
 
 
-COMMANDS = {"cost-model": cost_model, "uniqueness": uniqueness, "parameters": parameters, "crawl": crawl}
+def freshness(
+    context: typer.Context,
+    pages: Annotated[int, typer.Option(min=100, metavar="N", help="pages of the synthetic web")] = 5_000,
+    hosts: Annotated[int, typer.Option(min=1, metavar="N", help="hosts of the synthetic web")] = 100,
+    bandwidths: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="comma-separated visits a page a day")
+    ] = "0.03,0.1,0.3,1",
+    rng_seed: Annotated[int, typer.Option(metavar="SEED", help="random seed of the web")] = 1,
+    out: Annotated[Path | None, folder_option("folder for figures, table and plots", "--out")] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object, as the last line")] = False,
+) -> None:
+    """Compare how fresh each refresh policy keeps a collection, beside the best possible."""
+    from tarrafa.lab.experiment import freshness_report, plots
+    from tarrafa.lab.experiment.changing_pages import changing_pages
+    from tarrafa.lab.experiment.freshness import compare, longest_days
+
+    configured(context, {})
+    chosen = _bandwidths(bandwidths)
+    if out is not None:
+        plots.check_installed()
+        claim_folder(out, _KIND, _FORMAT)
+    days = longest_days(chosen)
+    _log_line(f"computing {days:.0f} days of changes of {pages:,} pages")
+    changing = changing_pages(pages, hosts, days, rng_seed)
+    results = compare(changing, chosen, _log_line)
+    if out is not None:
+        freshness_report.write(results, changing, out)
+    typer.echo(json.dumps(freshness_report.told(results)) if as_json else freshness_report.page(results))
+
+
+def _bandwidths(text: str) -> list[float]:
+    """Return the bandwidths that a user typed."""
+    try:
+        found = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or found[0] < _BANDWIDTH_MIN or found[-1] > _BANDWIDTH_MAX:
+        known = f'numbers from {_BANDWIDTH_MIN:g} to {_BANDWIDTH_MAX:g}, such as "0.1,0.3"'
+        raise InputError(f"{quoted(text)} are not bandwidths; give --bandwidths {known}")
+    return found
+
+
+COMMANDS = {
+    "cost-model": cost_model,
+    "uniqueness": uniqueness,
+    "parameters": parameters,
+    "crawl": crawl,
+    "freshness": freshness,
+}

@@ -1,0 +1,47 @@
+"""What is known of each collected URL over its visits: when it was visited, how often it changed, what it is now.
+
+In: visits to collected URLs, as columns. Out: histories as columns, 32 bytes a URL. The repository stores them beside
+its rows and folds the visits of each batch into them; refresh policies read them.
+
+    columns   the record, its phases and codes
+    belief    how often a page changes, as a Gamma distribution
+    fold      what a visit changes in a history
+
+Not done here: which pages are visited again (`refresh`), and where histories are stored (`verify`).
+"""
+
+from tarrafa.histories.belief import FIRST_RATE, Belief, host_rates, joined, prior
+from tarrafa.histories.columns import (
+    DAY_SECONDS,
+    HISTORY_BYTES,
+    HISTORY_TYPES,
+    Histories,
+    Phase,
+    importance_codes,
+    importance_of,
+    interval_days,
+    new_histories,
+    taken,
+)
+from tarrafa.histories.fold import REFUSED_STATUS, VisitNews, fold
+
+__all__ = [
+    "DAY_SECONDS",
+    "FIRST_RATE",
+    "HISTORY_BYTES",
+    "HISTORY_TYPES",
+    "REFUSED_STATUS",
+    "Belief",
+    "Histories",
+    "Phase",
+    "VisitNews",
+    "fold",
+    "host_rates",
+    "importance_codes",
+    "importance_of",
+    "interval_days",
+    "joined",
+    "new_histories",
+    "prior",
+    "taken",
+]

@@ -1,0 +1,144 @@
+"""Fold visits into histories: what each visit changes in the history of its URL.
+
+| phase   | comes from                                          | not visited before       | belief   |
+|---------|-----------------------------------------------------|--------------------------|----------|
+| live    | 2xx, 304                                            | an hour, cache lifetime  | updated  |
+| moved   | 3xx                                                 | as live                  | updated  |
+| missing | 404                                                 | a day                    | kept     |
+| failing | no answer, 5xx, and the other errors                | 1, 3, 9, 27 days         | kept     |
+| gone    | 410, a second 404 a day later, the fifth failure    | 7, 14, … 180 days        | kept     |
+| refused | robots.txt disallows it                             | 1, 7, 30 days            | kept     |
+
+From each of them 2xx leads back to live. After gone the evidence begins anew.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.histories.belief import Belief, after_visit, joined, prior
+from tarrafa.histories.columns import (
+    COUNT_MAX,
+    DAY_SECONDS,
+    F64,
+    SECONDS_MAX,
+    U8,
+    Bools,
+    Histories,
+    Phase,
+    interval_codes,
+    taken,
+)
+
+HOUR_SECONDS = 3_600.0
+_FAILURES_TO_GONE = 5  # after waits of 1, 3, 9 and 27 days
+_FAILURES_MAX = 20
+# Days until the next visit, by the number of consecutive visits without a page.
+_WAITS = {
+    Phase.MISSING: (1.0,),
+    Phase.FAILING: (1.0, 3.0, 9.0, 27.0),
+    Phase.GONE: (7.0, 14.0, 28.0, 56.0, 112.0, 180.0),
+    Phase.REFUSED: (1.0, 7.0, 30.0),
+}
+# The status of a URL that robots.txt disallows; no answer has it.
+REFUSED_STATUS = 1
+
+
+class VisitNews(NamedTuple):
+    """What visits found, one entry for each visit."""
+
+    at_seconds: F64
+    status: NDArray[np.uint16]  # 0 without an answer
+    changed: Bools  # other content than at the visit before
+    content_seconds: F64  # the age of the content, as the host tells it; NaN if it does not
+    cache_seconds: F64  # for how long the host says that the content stays valid
+
+
+def fold(histories: Histories, positions: NDArray[Any], news: VisitNews, rates: F64) -> None:
+    """Change the histories at these positions by what visits found, each visit once, in the order of their times.
+
+    `rates` are the mean rates of the hosts of the visits: the prior of their pages.
+    """
+    order = np.lexsort((news.at_seconds, positions))
+    ordered = positions[order]
+    starts = np.flatnonzero(np.concatenate(([len(ordered) > 0], ordered[1:] != ordered[:-1])))
+    turn = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    for number in range(int(turn.max(initial=-1)) + 1):  # nearly always one
+        which = order[turn == number]
+        _fold_once(histories, positions[which], VisitNews(*(column[which] for column in news)), rates[which])
+
+
+def _fold_once(histories: Histories, at: NDArray[Any], news: VisitNews, rates: F64) -> None:
+    """Fold one visit into each of the histories at these positions."""
+    before = taken(histories, at)
+    phase = _phases(before, news)
+    is_page = phase <= Phase.MOVED
+    is_first = before.visits == 0
+    elapsed = np.where(is_first, 0.0, np.maximum(news.at_seconds - before.visited, 0.0)) / DAY_SECONDS
+    changed = news.changed & is_page & ~is_first
+    _learn(histories, at, before, news, elapsed, changed & is_page, is_page & (before.phase <= Phase.FAILING), rates)
+    failures = np.where(is_page, 0, np.minimum(_consecutive(before, phase), _FAILURES_MAX))
+    seconds = np.clip(news.at_seconds, 0, SECONDS_MAX).astype(np.uint32)
+    histories.visited[at] = np.maximum(seconds, before.visited)
+    histories.changed[at] = np.where(changed | is_first, seconds, before.changed)
+    histories.visits[at] = np.minimum(before.visits.astype(np.uint32) + 1, COUNT_MAX)
+    histories.changes[at] = np.minimum(before.changes.astype(np.uint32) + changed, COUNT_MAX)
+    histories.interval[at] = np.where(is_first, 0, interval_codes(elapsed))
+    histories.phase[at] = phase
+    histories.failures[at] = failures
+    wait = _wait_seconds(phase, failures, news.cache_seconds)
+    histories.not_before[at] = np.minimum(news.at_seconds + wait, SECONDS_MAX).astype(np.uint32)
+
+
+def _learn(
+    histories: Histories,
+    at: NDArray[Any],
+    before: Histories,
+    news: VisitNews,
+    elapsed: F64,
+    changed: Bools,
+    is_evidence: Bools,
+    rates: F64,
+) -> None:
+    """Update the evidence of the pages that were found; after a page was gone, it begins anew."""
+    first = prior(rates)
+    believed = joined(first, before.shape, before.days)
+    after = after_visit(believed, elapsed, changed, news.content_seconds / DAY_SECONDS)
+    learned = Belief(after.shape - first.shape, after.days - first.days)
+    is_back = (before.phase > Phase.FAILING) & (_phases(before, news) <= Phase.MOVED)
+    kept = np.where(is_back, 0.0, before.shape), np.where(is_back, 0.0, before.days)
+    histories.shape[at] = np.where(is_evidence, learned.shape, kept[0])
+    histories.days[at] = np.where(is_evidence, learned.days, kept[1])
+
+
+def _phases(before: Histories, news: VisitNews) -> U8:
+    status = news.status
+    is_later = news.at_seconds - before.visited >= DAY_SECONDS
+    is_second = (before.phase == Phase.GONE) | ((before.phase == Phase.MISSING) & is_later)
+    is_lost = (before.phase == Phase.GONE) | (before.failures + 1 >= _FAILURES_TO_GONE)
+    rules = (
+        ((status >= 200) & (status < 300) | (status == 304), Phase.LIVE),
+        ((status >= 300) & (status < 400), Phase.MOVED),
+        (status == REFUSED_STATUS, Phase.REFUSED),
+        ((status == 410) | (status == 404) & is_second, Phase.GONE),
+        (status == 404, Phase.MISSING),
+        (is_lost & (before.phase != Phase.REFUSED), Phase.GONE),
+    )
+    return np.select([rule for rule, _ in rules], [int(phase) for _, phase in rules], int(Phase.FAILING)).astype(
+        np.uint8
+    )
+
+
+def _consecutive(before: Histories, phase: U8) -> NDArray[np.int64]:
+    """Return how many visits in a row brought no page, counted anew when a URL turns out to be gone or refused."""
+    is_new_kind = (phase != before.phase) & ((phase == Phase.GONE) | (phase == Phase.REFUSED))
+    return np.where(is_new_kind, 1, before.failures.astype(np.int64) + 1)
+
+
+def _wait_seconds(phase: U8, failures: NDArray[Any], cache_seconds: F64) -> F64:
+    waits = np.clip(np.nan_to_num(cache_seconds), HOUR_SECONDS, DAY_SECONDS)
+    for which, days in _WAITS.items():
+        steps = np.asarray(days)[np.clip(failures - 1, 0, len(days) - 1)]
+        waits = np.where(phase == which, steps * DAY_SECONDS, waits)
+    return waits
