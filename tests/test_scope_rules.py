@@ -133,6 +133,14 @@ def test_country_of_the_address_decides() -> None:
     assert judged.judge_visit("http://a.org/", 0, "192.0.2.2") is Refusal.OUTSIDE
 
 
+def test_country_is_the_one_to_which_the_address_was_assigned() -> None:
+    pytest.importorskip("iptocc")
+    judged = scope("-country:BR")
+    addresses = ("200.160.2.3", "198.41.0.4", "127.0.0.1", "www.seed.org")  # registro.br, and a root server
+    refusals = [judged.judge_visit("http://www.seed.org/", 0, address) for address in addresses]
+    assert refusals == ["exclude country:BR", None, None, None]
+
+
 def test_page_is_judged_by_type_and_language() -> None:
     judged = scope("-type:image/*", "+lang:pt", "-lang:en")
     page = ("http://www.seed.org/", 0, "192.0.2.1")
