@@ -25,7 +25,7 @@ from brains import (
 from tarrafa.agent import Checkpoint, CrawlLimits, HostChanges, HostDatabase, HostRecord, HostStatus, HostTable, Totals
 from tarrafa.agent.instructions import CountRefused, EndUrl, Fetch, Instruction, Purpose, Resolve, TellGivenUp
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
-from tarrafa.agent.referrers import SET_BITS, estimated_count
+from tarrafa.agent.referrers import REFERRED_LIMIT, SET_BITS, estimated_count
 from tarrafa.agent.saved_values import SavedValues
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.configuration import UrlBudget, UrlBudgets
@@ -226,6 +226,16 @@ def test_limit_of_a_host_grows_with_the_sites_that_link_to_it_each_counted_once(
     assert limit_of(brain, WWW) == 50
     linked(brain, f"{WWW}/", *[f"http://www.more{number}.org" for number in range(50)])
     assert limit_of(brain, WWW) == 100  # of `host_pages`
+
+
+def test_links_of_one_page_count_for_a_bounded_number_of_hosts() -> None:
+    brain = limited(STAR)
+    targets = tuple(f"http://www.other{number}.org/" for number in range(REFERRED_LIMIT + 1))
+    nothing = ("",) * len(targets)
+    brain.discovery.follow_links(
+        Unsaved(), Extract(f"{WWW}/", PageFormat.HTML, links=PageLinks(targets, nothing, nothing, ())), 1
+    )
+    assert len(brain.hosts.take_changes()[0].referrers) == REFERRED_LIMIT
 
 
 def test_links_that_are_not_to_be_followed_or_lead_out_of_scope_count_for_nothing() -> None:

@@ -65,10 +65,13 @@ def test_status_of_another_version_is_shown_as_far_as_it_is_known(crawl: tuple[P
     assert "moons" not in shown
 
 
-def test_ending_that_is_not_known_is_told_with_the_file_and_what_to_do(crawl: tuple[Path, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("status",), ("explain", "--crawl"), ("explain", "a.example")])
+def test_ending_that_is_not_known_is_told_with_the_file_and_what_to_do(
+    crawl: tuple[Path, str], tmp_path: Path, words: tuple[str, ...]
+) -> None:
     folder = CrawlFolder(shutil.copytree(crawl[0], tmp_path / "crawl"))
     folder.status.write_text(json.dumps({"ending": "eclipsed", "pages": 3}))
-    done = run("status", "--dir", str(folder.root))
+    done = run(*words, "--dir", str(folder.root))
     assert done.returncode == 1
     assert str(folder.status) in done.stderr
     assert '"eclipsed" is unknown' in done.stderr

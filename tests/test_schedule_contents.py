@@ -86,3 +86,12 @@ def test_memory_is_bounded_and_the_same_page_is_never_new_twice_in_a_row(pages: 
         seen.is_new(f"{HOST}/{tail}", PageText(len(text), text, text))
         assert not seen.is_new(f"{HOST}/{tail}", PageText(len(text), text, text))
         assert len(seen) <= 10
+
+
+def test_oldest_contents_are_forgotten_first_and_the_newest_are_known() -> None:
+    seen = SeenContents(limit=80)
+    names = [f"{'abcdefghij'[n // 10]}-{'abcdefghij'[n % 10]}" for n in range(100)]
+    for name in names:
+        assert seen.is_new_signature(f"{HOST}/{name}", page(name))
+    assert not any(seen.is_new_signature(f"{HOST}/again", page(name)) for name in names[-60:])
+    assert seen.is_new_signature(f"{HOST}/again", page(names[0]))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from serving import Served, served
 from tarrafa import wiring
 from tarrafa.agent import CrawlFolder
 from tarrafa.configuration import load
+from tarrafa.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +69,12 @@ def test_an_unknown_url_is_not_found_on_the_page_and_explained_by_the_api(page: 
     assert page.about("/facts", "http://127.0.0.1/nowhere").status == 404
     assert page.about("/api/explain", "http://127.0.0.1/nowhere").json["verdict"] == "unknown"
     assert page.about("/api/explain", "http://127.0.0.1/a/a/a/a/a").json["verdict"] == "refused"
+
+
+def test_class_of_the_order_that_is_not_here_is_not_needed_by_the_page(folder: Path, waiting: str) -> None:
+    configuration = load(crawl_file=folder / "crawl.toml")
+    own = replace(configuration, crawl=replace(configuration.crawl, order="module_that_is_elsewhere:Newest"))
+    with pytest.raises(ConfigurationError, match="module_that_is_elsewhere"):
+        wiring.crawl_reader(own, CrawlFolder(folder))
+    reader = wiring.crawl_reader(wiring.with_loadable_order(own), CrawlFolder(folder))
+    assert reader.explain(waiting).verdict == "crawl not running"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import pytest
+
 from brains import A, B, BrainDriver, ended_urls, make_page, told
 from tarrafa.agent import HostTable
 from tarrafa.agent.host_table import MemoryHostStorage
@@ -25,11 +27,16 @@ class Watched:
     """A watch over the hosts of a table that is saved to memory."""
 
     def __init__(
-        self, *, is_on: bool = True, marks_limit: int = 10_000, storage: MemoryHostStorage | None = None
+        self,
+        *,
+        is_on: bool = True,
+        marks_limit: int = 10_000,
+        patterns_limit: int = 1_000,
+        storage: MemoryHostStorage | None = None,
     ) -> None:
         self.storage = storage or MemoryHostStorage()
         self.hosts = HostTable(self.storage, self.storage, met_count=1 if storage else 0)
-        self.watch = TrapWatch(self.hosts, is_on=is_on, marks_limit=marks_limit)
+        self.watch = TrapWatch(self.hosts, is_on=is_on, marks_limit=marks_limit, patterns_limit=patterns_limit)
 
     def meet(self, host: str = A) -> None:
         self.hosts.meet(host).visits = VISITS_MIN
@@ -176,8 +183,11 @@ def test_slowed_patterns_move_with_their_host() -> None:
     assert other.watch.refusal(A, f"{A}/calendar/3000/1") == "pattern copies"
 
 
-def test_hosts_that_were_not_visited_for_longest_are_dropped_from_memory_and_not_forgotten() -> None:
-    watched = Watched(marks_limit=50)
+@pytest.mark.parametrize(("marks_limit", "patterns_limit"), [(50, 1_000), (10_000, 12)])
+def test_hosts_that_were_not_visited_for_longest_are_dropped_from_memory_and_not_forgotten(
+    marks_limit: int, patterns_limit: int
+) -> None:
+    watched = Watched(marks_limit=marks_limit, patterns_limit=patterns_limit)
     watched.meet()
     watched.meet(B)
     watched.crawl(calendar(500))

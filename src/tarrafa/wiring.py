@@ -58,6 +58,7 @@ from tarrafa.schedule import (
     Mix,
     MixSettings,
     Order,
+    OwnOrder,
     RandomOrder,
     RetryPolicy,
     Scope,
@@ -301,10 +302,7 @@ def own_order(text: str) -> Order:
         found = getattr(import_module(module_name), class_name)()
     except Exception as error:
         raise InputError(f"{quoted(text)} cannot be used: {printable(f'{type(error).__name__}: {error}')}") from error
-    missing = [each for each in ("weight", "priority", "url_keys", "host_key") if not hasattr(found, each)]
-    if missing:
-        raise InputError(f"{quoted(text)} has no {missing[0]}; it needs what the protocol Order of schedule names")
-    return found  # type: ignore[no-any-return]
+    return OwnOrder(found, text)
 
 
 def _mix(configuration: Configuration) -> Order:
@@ -387,13 +385,26 @@ def search_page(configuration: Configuration, root: Path, options: SearchPageOpt
     rate = options.requests_per_second
     rate_limit = RateLimit(per_second=rate, burst=6 * rate)
     names = host_names(options.host, options.names)
-    explain = crawl_reader(configuration, CrawlFolder(root)).explain
+    explain = crawl_reader(with_loadable_order(configuration), CrawlFolder(root)).explain
     page = SearchPage(workers, FactsReader(root), explain, clock, options.language, rate_limit, count, names)
     limits = ConnectionLimits()
     if not rate:
         # Without a limit for each client, all may share the address of a proxy.
         limits = replace(limits, per_client=limits.total)
     return SearchServer(make_application(page), listen(options.host, options.port), limits)
+
+
+def with_loadable_order(configuration: Configuration) -> Configuration:
+    """Return the configuration with an order that can be loaded here.
+
+    The class of a crawl's own order may only be found where the crawl was started. Without it, only the place of a URL
+    in the queue of its host is told in another order.
+    """
+    try:
+        order(configuration)
+    except ConfigurationError:
+        return replace(configuration, crawl=replace(configuration.crawl, order="level"))
+    return configuration
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

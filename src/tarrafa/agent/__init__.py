@@ -46,7 +46,7 @@ from tarrafa.agent.ingest import Ingest
 from tarrafa.agent.loop import Agent
 from tarrafa.agent.outcomes import EXCLUDED, Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
-from tarrafa.agent.progress import Ending, Progress, RunLimits
+from tarrafa.agent.progress import Ending, Progress, RunLimits, read_ending
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store, Weighing
 from tarrafa.agent.unsaved import Totals
@@ -94,6 +94,7 @@ __all__ = [
     "journal_records",
     "make_brain",
     "outcome_of",
+    "read_ending",
     "reason_of",
     "spent_seconds",
 ]

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from tarrafa.errors import WorkError
+from tarrafa.texts import quoted
 
 
 class Ending(StrEnum):
@@ -18,6 +22,16 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"  # by a second signal, at once
     FAILED = "failed"  # the work could not go on, as on a full disk; `Progress.reason` tells why
     KILLED = "killed"  # found by a later command: the process is gone and has not reported its end
+
+
+def read_ending(status: Mapping[str, Any], path: Path) -> Ending:
+    """Return how a run ended, as its status in a file tells; running if it tells nothing."""
+    found = status.get("ending", Ending.RUNNING)
+    try:
+        return Ending(found)
+    except ValueError:
+        remedy = "another version of Tarrafa wrote it: use that one, or run the crawl again"
+        raise WorkError(f"{path}: the ending {quoted(str(found))} is unknown; {remedy}") from None
 
 
 class RunLimits(NamedTuple):

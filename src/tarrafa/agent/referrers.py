@@ -7,11 +7,13 @@ site, gains nothing by that, and a site gains as much by one link as by a millio
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from tarrafa.agent.saved_values import SavedValues
 from tarrafa.urls import fingerprint, host_name, host_of, site
 
 SET_BITS = 256
+REFERRED_LIMIT = 1_000  # other hosts to which the links of one page count
 
 
 class Referrers:
@@ -23,7 +25,8 @@ class Referrers:
         """Note the links of a page."""
         own, own_site = f"{host_of(source)}/", site(host_name(source))
         bit = 1 << fingerprint(own_site) % SET_BITS
-        for host in {host_of(target) for target in targets if not target.startswith(own)}:
+        hosts = dict.fromkeys(host_of(target) for target in targets if not target.startswith(own))
+        for host in islice(hosts, REFERRED_LIMIT):
             if site(host_name(host)) != own_site and self._admits(host):
                 known = self._sets.get(host)
                 if not known & bit:

@@ -15,7 +15,8 @@ from tarrafa.schedule.url_patterns import parameters_count, without_identifiers
 from tarrafa.urls import host_of
 
 VISITS_MIN = 8  # with fewer, a host is not watched: most hosts of a broad crawl
-MARKS_LIMIT = 300_000  # of contents that are remembered, of all hosts
+# What is remembered of all hosts: contents, and patterns with what they have brought.
+MARKS_LIMIT, PATTERNS_LIMIT = 300_000, 100_000
 HOSTS_LIMIT = 5_000
 _LINKS_CHECKED = 100  # of a page that says nothing new
 _READ_FORMATS = (PageFormat.HTML, PageFormat.TEXT)
@@ -34,13 +35,20 @@ class WatchedHost:
 class TrapWatch:
     """A watch that is off notes nothing and refuses nothing."""
 
-    def __init__(self, hosts: HostTable, *, is_on: bool = True, marks_limit: int = MARKS_LIMIT) -> None:
+    def __init__(
+        self,
+        hosts: HostTable,
+        *,
+        is_on: bool = True,
+        marks_limit: int = MARKS_LIMIT,
+        patterns_limit: int = PATTERNS_LIMIT,
+    ) -> None:
         self._hosts = hosts
         self._is_on = is_on
-        self._marks_limit = marks_limit
+        self._marks_limit, self._patterns_limit = marks_limit, patterns_limit
         # The least recently visited first. Filled by _watched and refusal; _make_room drops the first.
         self._watched: OrderedDict[str, WatchedHost] = OrderedDict()
-        self._marks_count = 0
+        self._marks_count = self._patterns_count = 0  # of all of them
         # Those of them with a slowed pattern, which is all that has to be asked. Filled and emptied with them.
         self._suspicious: dict[str, HostYields] = {}
 
@@ -71,9 +79,9 @@ class TrapWatch:
             return []
         watched = self._watched.get(host) or self._watch(host, HostYields.load(record.slowed_patterns))
         self._watched.move_to_end(host)
-        marks_count = len(watched.contents)
+        self._count(watched, -1)
         news = watched.yields.note(page.url, self._fruit(watched, page, found))
-        self._marks_count += len(watched.contents) - marks_count
+        self._count(watched, 1)
         self._make_room()
         if news or watched.yields.is_suspicious != (host in self._suspicious):
             self._save(host, watched)
@@ -90,14 +98,25 @@ class TrapWatch:
 
     def _watch(self, host: str, yields: HostYields) -> WatchedHost:
         watched = self._watched[host] = WatchedHost(yields)
+        self._count(watched, 1)
         if yields.is_suspicious:
             self._suspicious[host] = yields
         return watched
 
+    def _count(self, watched: WatchedHost, sign: int) -> None:
+        """Add what is remembered of a host to the counts, or take it off."""
+        self._marks_count += sign * len(watched.contents)
+        self._patterns_count += sign * watched.yields.patterns_count
+
+    @property
+    def _is_full(self) -> bool:
+        is_over = self._marks_count > self._marks_limit or self._patterns_count > self._patterns_limit
+        return is_over or len(self._watched) > HOSTS_LIMIT
+
     def _make_room(self) -> None:
-        while len(self._watched) > 1 and (self._marks_count > self._marks_limit or len(self._watched) > HOSTS_LIMIT):
+        while len(self._watched) > 1 and self._is_full:
             host, watched = self._watched.popitem(last=False)
-            self._marks_count -= len(watched.contents)
+            self._count(watched, -1)
             if self._suspicious.pop(host, None) is not None:
                 record = self._hosts.meet(host)
                 record.slowed_patterns = watched.yields.dump()

@@ -14,6 +14,7 @@ from tarrafa.agent import (
     HostStatus,
     is_offered,
     journal_records,
+    read_ending,
 )
 from tarrafa.explain.bottleneck import HoldingHost
 from tarrafa.explain.evidence import (
@@ -99,7 +100,7 @@ class CrawlReader:
     def run(self) -> RunEvidence:
         """Return the state of the crawl."""
         is_running, status = self._folder.is_locked(), self._folder.read_status()
-        ending = Ending(status.get("ending", Ending.KILLED))
+        ending = read_ending(status, self._folder.status)
         if ending is Ending.RUNNING and not is_running:
             ending = Ending.KILLED
         return RunEvidence(is_running, ending, status.get("outage_seconds") if is_running else None)

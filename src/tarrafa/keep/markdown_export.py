@@ -25,6 +25,10 @@ _SLUG_CHARS = 80
 _UNSAFE = re.compile(r"[^a-z0-9]+")
 _FETCHED = "fetched"
 
+# Characters that JSON allows in a string and YAML does not.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_NO_VALUES: tuple[object, ...] = (None, "", [])
+
 # Returns a page as Markdown by its title, or None if it has no text to read. The caller can decode bodies.
 MarkdownReader = Callable[[Page, str], str | None]
 
@@ -47,7 +51,7 @@ def front_matter(row: dict[str, Any]) -> str:
     """Return the header of a page. Strings and lists are written as in JSON, which is YAML."""
     values = {name: row[name] for name in ("url", "title", "fetched_at", "language")}
     values |= {name: value for name, value in row.items() if name not in DOCUMENTS.columns.names}
-    lines = [f"{name}: {json.dumps(_plain(value), ensure_ascii=False)}" for name, value in values.items() if value]
+    lines = [f"{name}: {_yaml(value)}" for name, value in values.items() if value not in _NO_VALUES]
     return "\n".join(["---", *lines, "---", ""])
 
 
@@ -59,8 +63,9 @@ def file_name(url: str) -> Path:
     return Path(host or "host", f"{name}.md")
 
 
-def _plain(value: Any) -> Any:
-    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
+def _yaml(value: Any) -> str:
+    text = json.dumps(value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _rows(snapshots: Sequence[Snapshot], progress: ExportProgress) -> Iterator[tuple[Snapshot, dict[str, Any]]]:

@@ -3,9 +3,7 @@
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from tarrafa.agent import CrawlFolder, Ending, HostDatabaseReader, Progress, spent_seconds
-from tarrafa.errors import WorkError
-from tarrafa.texts import quoted
+from tarrafa.agent import CrawlFolder, Ending, HostDatabaseReader, Progress, read_ending, spent_seconds
 
 
 class CrawlStatus(NamedTuple):
@@ -24,13 +22,7 @@ def status_of_crawl(folder: CrawlFolder) -> CrawlStatus:
     is_running = folder.is_locked()
     # The size of the last report is old as soon as an index or ranks are made.
     report = {**folder.read_status(), "host_statuses": host_statuses, "disk_bytes": folder.disk_bytes()}
-    try:
-        ending = Progress.of(report).ending
-    except ValueError:
-        problem = f"{folder.status}: the ending {quoted(str(report['ending']))} is unknown"
-        raise WorkError(
-            f"{problem}; another version of Tarrafa wrote it: use that one, or run the crawl again"
-        ) from None
+    ending = read_ending(report, folder.status)
     # Asked again: a crawl may have begun in the meantime.
     is_running = is_running or folder.is_locked()
     if ending is Ending.RUNNING and not is_running:

@@ -173,15 +173,15 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
         return None
     wanted = (rules.heads[place], rules.tails[place], rules.allows_each[place] == 1)
     text, reader = _text(body), _GroupReader(token)
-    found: list[tuple[RobotsLine, list[_Group]]] = []
+    found: list[tuple[re.Match[str], list[_Group]]] = []
     for match in _LINE.finditer(text):
         kind, value = _KINDS[match[1].lower()], match[2].strip()
         reader.take(kind, value)
         if kind in ("allow", "disallow") and (*split_pattern(spelt_pattern(value)), kind == "allow") == wanted:
-            line = RobotsLine(1 + text.count("\n", 0, match.start()), match[0].strip())
-            found.append((line, reader.open_groups))
+            found.append((match, reader.open_groups))
     group = reader.group()
-    return next((line for line, groups in found if any(each is group for each in groups)), None)
+    line = next((match for match, groups in found if any(each is group for each in groups)), None)
+    return None if line is None else RobotsLine(1 + text.count("\n", 0, line.start()), line[0].strip())
 
 
 class _GroupReader:

@@ -66,6 +66,7 @@ from tarrafa.schedule.order import (
 )
 from tarrafa.schedule.order_mix import Mix, MixSettings, read_modifiers, read_weights
 from tarrafa.schedule.outage import OutageBreaker
+from tarrafa.schedule.own_order import OwnOrder
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, ScopeRules, UrlBounds, rule_of
 from tarrafa.schedule.scope_rules import CompiledRule, ScopeVerdict, compile_rules, needs_address
@@ -113,6 +114,7 @@ __all__ = [
     "MixSettings",
     "Order",
     "OutageBreaker",
+    "OwnOrder",
     "PageText",
     "QueuedHost",
     "RandomOrder",

@@ -10,6 +10,7 @@ A page that is fetched by fewer parameters than the one that said the same befor
 """
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 import xxhash
@@ -80,9 +81,14 @@ class SeenContents:
         if least is not None and least <= parameters:
             return False
         if least is None and len(self._marks) >= self._limit:
-            del self._marks[next(iter(self._marks))]
+            self._drop_oldest()
         self._marks[mark] = parameters
         return True
+
+    def _drop_oldest(self) -> None:
+        """Drop an eighth at once: to find the first key, a dictionary passes all that were dropped before it."""
+        for mark in list(islice(self._marks, max(1, self._limit // 8))):
+            del self._marks[mark]
 
 
 def masked(url: str, page: PageText) -> tuple[str, str]:

@@ -107,6 +107,11 @@ class HostYields:
         self._slowed_count = 0
 
     @property
+    def patterns_count(self) -> int:
+        """The number of patterns that are remembered."""
+        return len(self._yields)
+
+    @property
     def is_suspicious(self) -> bool:
         """True if any pattern is slowed."""
         return self._slowed_count > 0
