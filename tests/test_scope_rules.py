@@ -179,6 +179,14 @@ def test_seeds_and_named_sitemaps_are_no_hops() -> None:
     assert judged.judge("http://www.seed.org/sitemap.xml", FROM_OUTSIDE) is None
 
 
+def test_url_of_a_known_distance_is_judged_by_its_own_hops() -> None:
+    judged = scope(hops_outside=2)
+    distances = [distance_of(3, hops) for hops in (0, 1, 2, 3)]
+    refusals = [judged.judge_known("http://a.org/", each) for each in distances]
+    assert refusals == [Refusal.OUTSIDE, None, None, Refusal.OUTSIDE]
+    assert judged.judge_known("http://www.seed.org/", distances[0]) is None
+
+
 def test_visit_outside_needs_the_hops_that_brought_it() -> None:
     distances = [distance_of(3, hops) for hops in (0, 1, 2, 3)]
     judged = scope(hops_outside=2)

@@ -207,8 +207,8 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         return HostDelay(seconds, "Crawl-delay of robots.txt" if is_asked else _delay_rule(configuration, seconds))
 
     rules = CrawlRules(
-        judge.judge,
-        lambda host: judge.judge(f"{host}/", 0),
+        judge.judge_known,
+        lambda host: None if judge.admits(host) else judge.judge(f"{host}/", 0),
         delay_of,
         limits.page_limit_of,
         product_token(configuration.crawl.user_agent),

@@ -43,7 +43,7 @@ _Links = list[CataloguedStretch[LinkCatalogue]]
 class CrawlRules(NamedTuple):
     """What the configuration of a crawl says about URLs and hosts."""
 
-    refusal: Callable[[str, int], str | None]  # of a URL at a depth
+    refusal: Callable[[str, int], str | None]  # of a URL at its distance from the seeds
     host_refusal: Callable[[str], str | None]
     delay_of: Callable[[HostRecord], HostDelay]
     pages_limit_of: Callable[[HostRecord], int]
@@ -65,13 +65,13 @@ class CrawlReader:
         with closing(HostDatabaseReader(folder.hosts)) as database:
             host = self._host(database, host_of(url), url)
             checkpoint = database.checkpoint().number
-        depth = place.known.depth if place is not None else 0
+        distance = place.known.depth if place is not None else 0
         document, location = self._stored(checkpoint, url)
         return UrlEvidence(
             url,
             host,
             self.run(),
-            refusal=self._rules.refusal(url, depth) or "",
+            refusal=self._rules.refusal(url, distance) or "",
             place=place,
             is_waiting=place is None and (is_waiting(folder.repository, url) or is_offered(folder.batches, url)),
             found_on=self._found_on(checkpoint, url),

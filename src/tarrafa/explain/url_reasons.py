@@ -15,7 +15,7 @@ from tarrafa.agent.outcomes import BARREN, OVER_BUDGET, URL_BUDGET
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
 from tarrafa.explain.remedies import remedy_of
 from tarrafa.obey import Basis
-from tarrafa.schedule import UrlKind
+from tarrafa.schedule import UrlKind, depth_of
 from tarrafa.units import rough_duration
 from tarrafa.verify import UrlPlace, UrlState
 
@@ -254,7 +254,8 @@ def _facts(evidence: UrlEvidence) -> dict[str, Any]:
             "visited_at": known.at_seconds,
             "status": known.status if known.status and not reason_of(known.status) else None,
         }
-        facts |= {"kind": UrlKind(known.kind).name.lower(), "priority": known.priority, "depth": known.depth}
+        facts |= {"kind": UrlKind(known.kind).name.lower(), "priority": known.priority}
+        facts |= {"depth": depth_of(known.depth)}
         facts |= {"links": known.links, "links_from_other_hosts": known.outside}
         facts |= {"urls_ahead": place.ahead_count, "urls_left_of_host": place.left_count}
     facts |= host_facts(evidence.host)

@@ -21,6 +21,7 @@ from tarrafa.library.crawl_status import CrawlStatus, status_of_crawl
 from tarrafa.library.settings import configuration_of
 from tarrafa.rank import Ranks
 from tarrafa.report import make_report
+from tarrafa.schedule import depth_of
 from tarrafa.search import Search, SearchRequest
 from tarrafa.verify import Known, known_urls
 
@@ -184,7 +185,7 @@ def _known(known: Known) -> KnownUrl:
         outcome="" if status is None else str(outcome_of(status)),
         status=None if reason else status,
         reason=reason,
-        depth=known.depth,
+        depth=depth_of(known.depth),
         links_count=known.links,
         visited_at=None if known.at_seconds is None else _moment(known.at_seconds),
     )

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tarrafa.errors import InputError
-from tarrafa.schedule.distance import DEPTH_LIMIT, HOPS_MAX, depth_of, distance_of, hops_of
+from tarrafa.schedule.distance import DEPTH_LIMIT, FROM_OUTSIDE, HOPS_MAX, depth_of, distance_of, hops_of
 from tarrafa.schedule.scope_conditions import JudgedUrl, plain_suffix, sites_of
 from tarrafa.schedule.scope_rules import (
     CompiledRule,
@@ -143,6 +143,11 @@ class Scope:
         if url.count("/") > self._few_slashes and self._repeats(url):
             return Refusal.REPETITION
         return None
+
+    def judge_known(self, url: str, distance: int) -> str | None:
+        """Return None if a URL whose own distance is known may be visited, else why not."""
+        hops = hops_of(distance)
+        return self.judge(url, distance_of(depth_of(distance), hops - 1) if hops else distance | FROM_OUTSIDE)
 
     def place(self, url: str, distance: int) -> int:
         """Return the distance of a URL that was found and may be visited."""
