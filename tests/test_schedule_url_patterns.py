@@ -3,16 +3,22 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule.url_patterns import VALUES_LIMIT, PatternMaker, parameters_count, shape, without_identifiers
+from tarrafa.schedule.url_patterns import VALUES_LIMIT, PatternMaker, parameters_count, shape
 
 HOST = "http://a.example"
 
 
 def test_patterns_go_from_fine_to_coarse() -> None:
-    fine, middle, coarse = PatternMaker().patterns(f"{HOST}/loja/2024/sapato-12?sid=92d8ff4c&cor=azul")
-    assert fine == "/loja/#/sapato-#?cor=azul&sid=~"
-    assert middle == "/loja/#/*?cor=azul&sid=~"
+    fine, middle, query, coarse = PatternMaker().patterns(f"{HOST}/loja/2024/sapato-12?num=41&cor=azul")
+    assert fine == "/loja/#/sapato-#?cor=azul&num=#"
+    assert middle == "/loja/#/*?cor=azul&num=#"
+    assert query == "…?cor=azul&num=#"
     assert coarse == "/loja/…?…"
+
+
+def test_identifier_in_a_query_counts_for_any_path() -> None:
+    assert PatternMaker().patterns(f"{HOST}/loja/12?sid=92d8ff4c") == ("…?sid=~", "", "", "/loja/…?…")
+    assert PatternMaker().patterns(f"{HOST}/loja/92d8ff4c").fine == "/loja/~"
 
 
 def test_months_of_a_calendar_have_one_pattern() -> None:
@@ -22,9 +28,9 @@ def test_months_of_a_calendar_have_one_pattern() -> None:
 
 def test_folder_and_page_differ() -> None:
     maker = PatternMaker()
-    assert maker.patterns(f"{HOST}/a/b/") == ("/a/b/", "/a/*/", "/a/…")
-    assert maker.patterns(f"{HOST}/a/b") == ("/a/b", "/a/*", "/a/…")
-    assert maker.patterns(f"{HOST}/") == ("/", "/", "/…")
+    assert maker.patterns(f"{HOST}/a/b/") == ("/a/b/", "/a/*/", "", "/a/…")
+    assert maker.patterns(f"{HOST}/a/b") == ("/a/b", "/a/*", "", "/a/…")
+    assert maker.patterns(f"{HOST}/") == ("/", "/", "", "/…")
 
 
 def test_value_of_a_parameter_counts_while_it_has_few() -> None:
@@ -55,7 +61,17 @@ def test_parameters_are_counted() -> None:
 
 
 def test_identifiers_are_taken_out_of_a_query_only() -> None:
-    assert without_identifiers(f"{HOST}/92d8ff4c?sid=92d8ff4c&n=12345678") == f"{HOST}/92d8ff4c?sid=~&n=12345678"
+    maker = PatternMaker()
+    url = f"{HOST}/92d8ff4c?sid=92d8ff4c&n=12345678"
+    assert maker.without_identifiers(url) == f"{HOST}/92d8ff4c?sid=~&n=12345678"
+    assert maker.without_identifiers(f"{HOST}/a") == f"{HOST}/a"
+
+
+def test_identifier_of_digits_only_is_known_by_others_of_its_parameter() -> None:
+    maker = PatternMaker()
+    maker.learn(f"{HOST}/?sid=92d8ff4c")
+    assert maker.without_identifiers(f"{HOST}/?sid=12345678") == f"{HOST}/?sid=~"
+    assert maker.patterns(f"{HOST}/?sid=12345678") == maker.patterns(f"{HOST}/?sid=92d8ff4c")
 
 
 @given(st.lists(st.text("ab/?&;=#~0é%", max_size=60), max_size=30))
@@ -64,4 +80,4 @@ def test_any_url_has_patterns_of_bounded_length(tails: list[str]) -> None:
     for tail in tails:
         maker.learn(f"{HOST}/{tail}")
         assert maker.patterns(f"{HOST}/{tail}") == maker.patterns(f"{HOST}/{tail}")
-        assert all(pattern.startswith("/") and len(pattern) < 2_000 for pattern in maker.patterns(f"{HOST}/{tail}"))
+        assert all(len(pattern) < 2_000 for pattern in maker.patterns(f"{HOST}/{tail}"))

@@ -93,6 +93,7 @@ class FailureKind(StrEnum):
     TLS = "tls"  # the certificate or the handshake is wrong
     HEADER = "header"  # the header is larger than its bound
     ANSWER = "answer"  # not HTTP
+    WALL = "wall"  # the challenge page of a bot wall, instead of an answer of the host
     URL = "url"  # not an http or https URL
     OTHER = "other"
 

@@ -69,6 +69,10 @@ def pattern_slowed(host: str, slowed: SlowedPattern) -> None:
         event(_log, "pattern slowed", host=host, pattern=pattern, reason=reason, visits=visits, new=new)
 
 
+def challenge_met(url: str, wall: str) -> None:
+    event(_log, "challenge page", url=url, wall=wall)
+
+
 def page_cut(url: str, parts: Sequence[str]) -> None:
     event(_log, "page cut", url=url, parts=list(parts))
 

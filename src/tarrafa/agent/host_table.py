@@ -65,6 +65,7 @@ class HostRecord:
     # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
     # whenever the repository schedules it, so it is saved only with other changes.
     available: int = 0
+    wall: str = ""  # the bot wall that sent a challenge page; empty for none
     slowed_patterns: str = ""  # of its URLs, as `HostYields` dumps them; empty for none
 
     def copy(self) -> "HostRecord":
@@ -297,6 +298,14 @@ class HostTable:
     def count_failed_lookup(self, kind: FailureKind) -> None:
         """Count a host whose name was looked up in vain."""
         self._counts[f"failure {kind}"] += 1
+
+    def count_wall(self, name: str, wall: str) -> None:
+        """Count the challenge page of a bot wall."""
+        self._counts[f"wall {wall}"] += 1
+        self._counts[f"failure {FailureKind.WALL}"] += 1
+        record = self.meet(name)
+        record.wall = wall
+        self.changed(record)
 
     def count_failure(self, name: str) -> None:
         record = self.meet(name)

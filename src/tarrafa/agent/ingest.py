@@ -22,7 +22,7 @@ from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.extract import LARGE_BYTES
 from tarrafa.keep import Archive, DocumentRow, PackedPage, StoredAt
-from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives
+from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives, wall_of
 from tarrafa.records import Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Visit, depth_of, distance_of, hops_of, one_link_further
 
@@ -103,6 +103,11 @@ class Ingest:
             await self._hooks.caught_up()
         arrival = Arrival(visit, annotations, await self._reader.decode(page))
         self._owner.steps.add(CrawlStep.DECODE, arrival.decoded.seconds)
+        wall = wall_of(page, arrival.decoded.body)
+        if wall is not None:
+            events.challenge_met(page.url, wall)
+            self._visits.page_walled(visit, page, wall, instant_of(self._clock))
+            return
         if len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
             fields = annotations.fields()
             began = perf_counter()

@@ -28,6 +28,7 @@ _FAILURES = {
     FailureKind.URL: 1_109,
     FailureKind.OTHER: 1_110,
     FailureKind.NAME_SERVER: 1_111,
+    FailureKind.WALL: 1_112,
 }
 _REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET}
 _REFUSALS = {
@@ -47,12 +48,15 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # by robots.txt, a budget or the scope, or because it leads into a trap; without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
+    WALLED = "walled"  # only a challenge page of a bot wall came
 
 
 @lru_cache(maxsize=1 << 11)
 def outcome_of(status: int) -> Outcome:
     if status in _REFUSALS:
         return Outcome.REFUSED
+    if status == _FAILURES[FailureKind.WALL]:
+        return Outcome.WALLED
     if status == 304:
         return Outcome.UNCHANGED
     if status in _GONE:

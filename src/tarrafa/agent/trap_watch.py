@@ -11,7 +11,7 @@ from tarrafa.agent.host_table import HostTable
 from tarrafa.extract import Extract, LinkKind, PageFormat
 from tarrafa.records import Page
 from tarrafa.schedule import BUSY_STATUSES, Fruit, HostYields, PageText, SeenContents, SlowedPattern
-from tarrafa.schedule.url_patterns import parameters_count, without_identifiers
+from tarrafa.schedule.url_patterns import parameters_count
 from tarrafa.urls import host_of
 
 VISITS_MIN = 8  # with fewer, a host is not watched: most hosts of a broad crawl
@@ -160,7 +160,9 @@ def _leads_on(watched: WatchedHost, url: str, found: Extract) -> bool:
     """
     own, path, leads = watched.yields.patterns(url), url.partition("?")[0], False
     for target in found.links.targets[:_LINKS_CHECKED]:
-        if target.partition("?")[0] != path and watched.contents.is_new_mark(without_identifiers(target)):
+        if target.partition("?")[0] != path and watched.contents.is_new_mark(
+            watched.yields.without_identifiers(target)
+        ):
             leads = leads or watched.yields.deciding_pattern(target) not in own
     return leads
 

@@ -32,6 +32,7 @@ from tarrafa.obey import (
     Basis,
     Permission,
     RobotsRequest,
+    Wall,
     first_request,
     retry_after_seconds,
     settle,
@@ -203,6 +204,15 @@ class Visits:
             self._frontier.instructions.append(EndUrl(visit.url, failure))
             self._hosts.count_failure(host_of(visit.url))
 
+    def page_walled(self, visit: Visit, page: Page, wall: Wall, at: Instant) -> None:
+        """End a visit that brought the challenge page of a bot wall. The host backs off as one that is busy."""
+        self._hosts.count_wall(visit.host, wall)
+        follow_up = self._workbench_ended(visit, page, at, FailureKind.WALL)
+        if follow_up.fate is Fate.FINAL:
+            self._frontier.instructions.append(EndUrl(visit.url, Failure(visit.url, FailureKind.WALL, wall)))
+            self._hosts.count_failure(visit.host)
+        self._follow_up(visit.host, follow_up, at)
+
     def robots_fetched(self, visit: Visit, got: Page | Failure, at: Instant) -> None:
         """End a visit to a robots.txt. The content coding of a page is undone already."""
         follow_up = self._workbench_ended(visit, got, at)
@@ -217,7 +227,10 @@ class Visits:
         self._follow_up(visit.host, follow_up, at)
         return follow_up.fate
 
-    def _workbench_ended(self, visit: Visit, got: Page | Failure, at: Instant) -> FollowUp:
+    def _workbench_ended(
+        self, visit: Visit, got: Page | Failure, at: Instant, kind: FailureKind | None = None
+    ) -> FollowUp:
+        """End a visit on the workbench. `kind` makes an answer a failure of the host."""
         self.in_flight -= 1
         self._hosts.count_visit(visit.host, got, at.wall)
         if isinstance(got, Page):
@@ -226,7 +239,7 @@ class Visits:
             self._tell_ended(began_at, at)
         elif self._is_outage(visit.address, visit.host, got, at):
             return self._workbench.postpone(visit, at.monotonic)
-        result = _result(got, at)
+        result = _result(got, at, kind)
         if isinstance(got, Failure):
             result = result._replace(is_doubtful=self.outage.is_doubtful(visit.host, got.kind, at.monotonic))
         return self._workbench.ended(visit, at.monotonic, result)
@@ -376,7 +389,7 @@ def _not_visited(request: RobotsRequest) -> Failure:
     return Failure(request.url, FailureKind.UNREACHABLE, "the redirect leads to a host that is not visited")
 
 
-def _result(got: Page | Failure, at: Instant) -> VisitResult:
+def _result(got: Page | Failure, at: Instant, kind: FailureKind | None) -> VisitResult:
     if isinstance(got, Failure):
         return VisitResult(0, got.kind, is_unreached=got.is_unreached)
-    return VisitResult(got.status, None, got.timings.total_seconds, retry_after_seconds(got, at.wall))
+    return VisitResult(got.status, kind, got.timings.total_seconds, retry_after_seconds(got, at.wall))

@@ -11,6 +11,7 @@ REMEDIES = {
     "tls": "The certificate or the TLS handshake is wrong: see tarrafa fetch URL.",
     "header": "Its headers are too large: raise header_limit in [fetch].",
     "answer": "Its answers are not HTTP: check the port.",
+    "wall": "A bot wall in front of the host wants a browser: ask its owner to let your user agent through.",
     "busy": "The host asks for time: try again later.",
     "crowded": "Too many hosts share its address: they take turns.",
     "pages": "Raise --host-pages to collect more of it.",

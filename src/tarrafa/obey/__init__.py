@@ -10,6 +10,8 @@ visited and, if not, the reason that is stored with it; what a page asks of craw
    `patterns` matches paths with its lines.
 5. `Permission.refusal` decides on each URL, until `Permission.is_due`; then it begins again with 1.
 
+`walls` recognises challenge pages of bot walls, which are no answers of the host.
+
 `directives` reads what a page says about itself. Usage preferences of authors, there and in robots.txt, are kept
 verbatim and interpreted by `usage`.
 
@@ -41,6 +43,7 @@ from tarrafa.obey.robots import (
     read_robots,
 )
 from tarrafa.obey.usage import preferences
+from tarrafa.obey.walls import Wall, wall_of
 
 __all__ = [
     "EVERYTHING_ALLOWED",
@@ -55,6 +58,7 @@ __all__ = [
     "RobotsRefusal",
     "RobotsRequest",
     "Rules",
+    "Wall",
     "deciding_line",
     "first_request",
     "is_nofollow",
@@ -66,4 +70,5 @@ __all__ = [
     "read_robots",
     "retry_after_seconds",
     "settle",
+    "wall_of",
 ]

@@ -23,6 +23,20 @@ _SLOWED_QUERY = "SELECT name, slowed_patterns FROM hosts WHERE slowed_patterns !
 _SLOWED_HOSTS, SLOWED_PATTERNS = 1_000, 1_000
 
 
+# Hosts behind a bot wall, those with the fewest pages first.
+_WALL_QUERY = "SELECT name, wall, pages, visits FROM hosts WHERE wall != '' ORDER BY pages, name LIMIT ?"
+_WALLED_HOSTS = 1_000
+
+
+class WalledHost(NamedTuple):
+    """A host in front of which a bot wall has sent challenge pages."""
+
+    host: str
+    wall: str
+    pages: int
+    visits: int
+
+
 class HostPattern(NamedTuple):
     """A pattern of URLs that is visited less, or not at all, because it brought little that was new."""
 
@@ -51,6 +65,7 @@ class HostFacts:
         self.steps = {step: Histogram() for step in STEPS}  # mean of each host; 0 if not needed
         self._top: list[TopHost] = []
         self.patterns: list[HostPattern] = []
+        self.walled: list[WalledHost] = []
 
     def read(self, database: HostDatabaseReader, batch_rows: int = _BATCH_ROWS) -> None:
         """Read all hosts, `batch_rows` at a time."""
@@ -66,6 +81,7 @@ class HostFacts:
             self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
 
         self._read_patterns(database)
+        self.walled += [WalledHost(*row) for row in database.rows(_WALL_QUERY, (_WALLED_HOSTS,))]
 
     def _read_patterns(self, database: HostDatabaseReader) -> None:
         for host, text in database.rows(_SLOWED_QUERY, (_SLOWED_HOSTS,)):

@@ -13,6 +13,7 @@ from tarrafa.texts import cut, printable
 from tarrafa.units import rough_duration, rough_size
 
 CUT_ROWS = 100  # of the table of pages that were cut
+WALL_ROWS = 50  # of the table of hosts behind a bot wall
 PATTERN_ROWS = 50  # of the table of patterns that are visited less
 _NAME_LIMIT = 100  # characters of a text from outside
 
@@ -270,11 +271,20 @@ def _not_visited(report: Report) -> Iterable[ReportSection]:
     refusals, failures = report.totals.named("refusal"), report.totals.named("failure")
     yield _counted("Links not followed", "by reason", "reason", refusals, sum(refusals.values()))
     yield _slowed_patterns(report)
+    yield _walled_hosts(report)
     yield _counted("Failures", "of visits and names, by reason", "reason", failures, sum(failures.values()))
     hosts = {
         f"{status}: {reason}": n for status, reasons in report.host_statuses.items() for reason, n in reasons.items()
     }
     yield _counted("Hosts not visited", "by reason", "reason", hosts, report.hosts.count if hosts else 0)
+
+
+def _walled_hosts(report: Report) -> ReportSection:
+    counted = ", ".join(f"{count:,} of {name}" for name, count in report.totals.named("wall").items())
+    rows = [
+        (_name(each.host), each.wall, f"{each.pages:,}", f"{each.visits:,}") for each in report.hosts.walled[:WALL_ROWS]
+    ]
+    return ReportSection("Hosts behind a bot wall", f"challenges: {counted}", ("host", "wall", "pages", "visits"), rows)
 
 
 def _slowed_patterns(report: Report) -> ReportSection:

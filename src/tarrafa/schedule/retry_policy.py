@@ -35,6 +35,7 @@ class HostFailure(StrEnum):
     HEADER = "header"  # headers are larger than their bound
     ANSWER = "answer"  # answers are not HTTP
     OTHER = "other"
+    WALL = "wall"  # a bot wall in front of it sends challenge pages
     BUSY = "busy"  # it answers 429 or 503
     CROWDED = "crowded"  # too many hosts of its address are on the workbench already
 

@@ -1,11 +1,14 @@
 """Patterns of URLs: the shape of a path and the parameters of a query, from fine to coarse.
 
-A URL has three patterns. A host that makes up URLs without end repeats at least one of them:
+A URL has up to four patterns. A host that makes up URLs without end repeats at least one of them:
 
-    /loja/2024/sapato-12?cor=azul&sid=92d8ff4c
-    fine      /loja/#/sapato-#?cor=azul&sid=~     numbers are `#`, identifiers `~`, long texts `*`
-    middle    /loja/#/*?cor=azul&sid=~            the last segment of the path is `*`
+    /loja/2024/sapato-12?cor=azul&num=41
+    fine      /loja/#/sapato-#?cor=azul&num=#     numbers are `#`, identifiers `~`, long texts `*`
+    middle    /loja/#/*?cor=azul&num=#            the last segment of the path is `*`
+    query     …?cor=azul&num=#                    any path
     coarse    /loja/…?…                           only the first segment, and whether there is a query
+
+With an identifier in its query, a URL has only two: `…?sid=~`, for any path, and the coarse one.
 
 The value of a parameter belongs to the pattern while the parameter has few values: `action=edit` does, `title=…` soon
 does not. So patterns of a host are made by an object that learns from the URLs that were visited.
@@ -28,10 +31,11 @@ _SEPARATOR = re.compile("[&;]")
 
 
 class ByFineness(NamedTuple, Generic[T]):
-    """One value for each of the three patterns of a URL."""
+    """One value for each of the patterns of a URL."""
 
     fine: T
-    middle: T
+    middle: T  # empty for a URL that has none, as is the next
+    query: T
     coarse: T
 
 
@@ -44,10 +48,14 @@ class PatternMaker:
     def __init__(self) -> None:
         # Shapes of the values of each parameter; None if there are too many. Filled by learn.
         self._values: dict[str, set[str] | None] = {}
+        # Parameters that had an identifier: a few of these are made of digits only. Filled by learn.
+        self._identifying: set[str] = set()
 
     def learn(self, url: str) -> None:
         """Take note of the values in the query of a URL that was visited."""
         for name, value in parameters(url):
+            if value == "~" and len(self._identifying) < PARAMETERS_LIMIT:
+                self._identifying.add(name)
             known = self._values.get(name, set()) if name in self._values else self._new(name)
             if known is not None and value not in known:
                 known.add(value)
@@ -63,6 +71,18 @@ class PatternMaker:
         """Take the values of some parameters out of all patterns."""
         self._values.update((name, None) for name in islice(names, PARAMETERS_LIMIT))
 
+    def without_identifiers(self, url: str) -> str:
+        """Return a URL without the values of parameters that are identifiers, as of sessions."""
+        path, mark, query = url.partition("?")
+        if not mark:
+            return url
+        return path + mark + "&".join(self._without_identifier(part) for part in _SEPARATOR.split(query))
+
+    def _without_identifier(self, part: str) -> str:
+        name, _, value = part.partition("=")
+        is_identifier = shape(name) in self._identifying or shape(value) == "~"
+        return f"{name}=~" if is_identifier else part
+
     def _new(self, name: str) -> set[str] | None:
         if len(self._values) >= PARAMETERS_LIMIT:
             return None
@@ -74,15 +94,18 @@ class PatternMaker:
         path, mark, _ = url[url.find("/", 8) :].partition("?")
         segments = [shape(segment) for segment in path.split("/", _SEGMENTS_LIMIT)[1:]]
         query = mark + "&".join(sorted({self._parameter(*each) for each in parameters(url)}))
+        coarse = f"/{segments[0]}/…{'?…' if mark else ''}" if len(segments) > 1 or mark else "/…"
+        if "=~" in query:
+            # Identifiers make any page endless, so the parameter is what counts.
+            return ByFineness(f"…{query}", "", "", coarse)
         last = len(segments) - (1 if segments[-1] else 2)  # a path that ends in a slash has an empty last segment
         middle = [*segments[:last], "*", *segments[last + 1 :]] if last >= 0 else segments
-        return ByFineness(
-            f"/{'/'.join(segments)}{query}",
-            f"/{'/'.join(middle)}{query}",
-            f"/{segments[0]}/…{'?…' if mark else ''}" if len(segments) > 1 or mark else "/…",
-        )
+        wide = f"…{query}" if mark else ""
+        return ByFineness(f"/{'/'.join(segments)}{query}", f"/{'/'.join(middle)}{query}", wide, coarse)
 
     def _parameter(self, name: str, value: str) -> str:
+        if name in self._identifying:
+            value = "~"
         if self._values.get(name, ()) is None or (name not in self._values and len(self._values) >= PARAMETERS_LIMIT):
             return name
         return f"{name}={value}" if value else name
@@ -113,16 +136,3 @@ def shape(text: str) -> str:
     if _IDENTIFIER.fullmatch(text) and not text.isdecimal():
         return "~"
     return "*" if len(text) > _WORD_CHARS else _DIGITS.sub("#", text)
-
-
-def without_identifiers(url: str) -> str:
-    """Return a URL without the values of parameters that are identifiers, as of sessions."""
-    path, mark, query = url.partition("?")
-    if not mark:
-        return url
-    return path + mark + "&".join(_without_identifier(part) for part in _SEPARATOR.split(query))
-
-
-def _without_identifier(part: str) -> str:
-    name, _, value = part.partition("=")
-    return f"{name}=~" if _IDENTIFIER.fullmatch(value) and not value.isdecimal() else part

@@ -27,13 +27,15 @@ import xxhash
 from tarrafa.schedule.url_patterns import ByFineness, PatternMaker, UrlPatterns
 
 CREDIT = 6
-CREDIT_MAX = ByFineness(fine=24, middle=96, coarse=512)  # a coarse pattern must not end for a barren part of it
+CREDIT_MAX = ByFineness(
+    fine=24, middle=96, query=96, coarse=512
+)  # a coarse pattern must not end for a barren part of it
 _EARNED = 4  # by a visit that brings new content; a fruitless visit costs 1
 _STEP_CREDIT = 2  # fruitless visits between two steps
 STEPS = 5  # the last step leaves one URL of 32
 FRUITLESS_MAX = CREDIT + STEPS * _STEP_CREDIT
 _BACK_STEPS = 2
-_KNOWN_VISITS = 4  # a pattern with fewer does not decide alone
+_KNOWN_VISITS = 8  # a pattern with fewer does not decide alone
 PATTERNS_LIMIT = 192  # of a host
 SAVED_LIMIT = 48  # slowed patterns of a host that are saved
 
@@ -59,6 +61,11 @@ class PatternYield:
     credit: int = CREDIT
     step: int = 0  # 0 for a pattern that is not slowed
     fruits: Counter[str] = field(default_factory=Counter)  # fruitless visits by kind
+
+    @property
+    def is_worthy(self) -> bool:
+        """True if it is known to bring new content often enough."""
+        return self.visits >= _KNOWN_VISITS and self.new * (_EARNED + 1) >= self.visits
 
     @property
     def is_refused(self) -> bool:
@@ -125,6 +132,9 @@ class HostYields:
     def patterns(self, url: str) -> UrlPatterns:
         return self._maker.patterns(url)
 
+    def without_identifiers(self, url: str) -> str:
+        return self._maker.without_identifiers(url)
+
     def deciding_pattern(self, url: str) -> str:
         """Return the finest pattern of a URL that is known to bring new content, else the coarsest."""
         *_, last = self._responsible(self._maker.patterns(url))
@@ -144,7 +154,9 @@ class HostYields:
         self._maker.learn(url)
         news, patterns = [], self._maker.patterns(url)
         blamed = patterns if fruit is Fruit.NEW else tuple(self._responsible(patterns))
-        for pattern, credit_max in zip(blamed, CREDIT_MAX, strict=False):
+        for pattern, credit_max in zip(patterns, CREDIT_MAX, strict=True):
+            if not pattern or pattern not in blamed:
+                continue
             known = self._yields.get(pattern) or self._add(pattern)
             self._yields.move_to_end(pattern)
             change = known.note(fruit, credit_max)
@@ -155,10 +167,10 @@ class HostYields:
 
     def _responsible(self, patterns: UrlPatterns) -> Iterator[str]:
         """Yield the patterns that decide about a URL, up to the finest that is known to bring new content."""
-        for pattern in patterns:
+        for pattern in filter(None, patterns):
             yield pattern
             known = self._yields.get(pattern)
-            if known is not None and known.new and known.visits >= _KNOWN_VISITS:
+            if known is not None and known.is_worthy:
                 return
 
     def _add(self, pattern: str) -> PatternYield:

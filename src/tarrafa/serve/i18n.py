@@ -129,6 +129,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "outcome_redirected": ("redirected", "redirecionada"),
     "outcome_refused": ("refused", "recusada"),
     "outcome_failed": ("failed", "falhou"),
+    "outcome_walled": ("behind a bot wall", "atrás de uma barreira contra robôs"),
     "outcome_gone": ("gone", "não existe mais"),
     "status": ("Status", "Status"),
     "content": ("Content", "Conteúdo"),

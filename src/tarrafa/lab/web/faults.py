@@ -36,6 +36,10 @@ class Fault(StrEnum):
     SESSION = "session"  # trap: links carry a session id that is new on each page
     REPETITION = "repetition"  # trap: a relative link that makes the path longer each time
     COMBINATIONS = "combinations"  # trap: endless combinations of filters
+    # New faults follow here: the place of a fault decides which hosts have it.
+    WALL = "wall"  # answers every fourth request for a page with the challenge of a bot wall
+    SORT_ORDERS = "sort-orders"  # trap: listings of folders, each in every order
+    REVISIONS = "revisions"  # trap: edit forms, histories and differences of each page
 
 
 # Hosts that answer no page; pages that only they link to cannot be reached.
@@ -45,7 +49,10 @@ NOTHING_ALLOWED = SILENT | {Fault.ROBOTS_ERROR, Fault.ROBOTS_UNREACHABLE}
 
 _WEATHER = {Fault.SLOW, Fault.FLAKY, Fault.BUSY, Fault.CRAWL_DELAY, Fault.REDIRECT_LOOP, Fault.DEAD}
 _ROBOTS = {fault for fault in Fault if fault.name.startswith("ROBOTS_")}
-_TRAPS = {Fault.CALENDAR, Fault.SESSION, Fault.REPETITION, Fault.COMBINATIONS}
+_TRAPS = {
+    *(Fault.CALENDAR, Fault.SESSION, Fault.REPETITION, Fault.COMBINATIONS),
+    *(Fault.SORT_ORDERS, Fault.REVISIONS),
+}
 
 _BY_NAME = {fault.value: fault for fault in Fault}
 

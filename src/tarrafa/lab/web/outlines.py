@@ -216,4 +216,6 @@ _FAULT_PATHS = (
     (Fault.CALENDAR, "/calendario/2026/{k}"),
     (Fault.REPETITION, "/eco/"),
     (Fault.COMBINATIONS, "/filtro?cor={k}"),
+    (Fault.SORT_ORDERS, "/lista/{k}/"),
+    (Fault.REVISIONS, "/revisoes?pagina={k}"),
 )

@@ -122,7 +122,10 @@ def _index(host: SyntheticHost, count: int) -> bytes:
 _CALENDAR = re.compile(r"/calendario/(\d{1,6})/(\d{1,2})")
 _ECHO = re.compile(r"/eco/(?:eco/)*")
 _FILTER = re.compile(r"/filtro\?[a-z0-9=&]*")
+_LISTING = re.compile(r"/lista/\d/(?:\?C=[NMSD];O=[AD])?")
+_REVISION = re.compile(r"/revisoes\?pagina=(\d+)(?:&acao=[a-z]+(?:&rev=(\d{1,9}))?)?")
 _SESSION = re.compile(r"[?&]sid=[0-9a-f]{8}$")
+_LISTED = "".join(f"<p>arquivo {name}.txt</p>" for name in ("primeiro", "segundo", "terceiro", "quarto", "quinto"))
 _FILTERS = ("cor", "tamanho", "marca", "ordem", "preco", "pagina")
 
 
@@ -132,7 +135,8 @@ def trap_page(host: SyntheticHost, path: str) -> bytes | None:
     if hrefs is None:
         return None
     anchors = "".join(f'<a href="{escape(href)}">{escape(href[-12:])}</a><br>\n' for href in hrefs)
-    return f"<!DOCTYPE html>\n<title>{escape(path[:60])}</title>\n<p>Mais:</p>\n{anchors}".encode()
+    text = _LISTED if path.startswith("/lista/") else "<p>Mais:</p>"
+    return f"<!DOCTYPE html>\n<title>{escape(path[:60])}</title>\n{text}\n{anchors}".encode()
 
 
 def _hrefs(host: SyntheticHost, path: str) -> list[str] | None:
@@ -142,7 +146,20 @@ def _hrefs(host: SyntheticHost, path: str) -> list[str] | None:
         return ["eco/", "/"]
     if Fault.COMBINATIONS in host.faults and _FILTER.fullmatch(path):
         return [f"{path}&{name}={number}" for name in _FILTERS for number in range(3)]
+    if Fault.SORT_ORDERS in host.faults and _LISTING.fullmatch(path):
+        folder = path.partition("?")[0]
+        return [f"{folder}?C={column};O={order}" for column in "NMSD" for order in "AD"]
+    if Fault.REVISIONS in host.faults and (match := _REVISION.fullmatch(path)):
+        return _revisions(int(match[1]), int(match[2] or 0))
     return None
+
+
+def _revisions(page: int, revision: int) -> list[str]:
+    """Return where a history, a form or a difference leads: to more of the same, of this page and the next."""
+    own, following = f"/revisoes?pagina={page}", f"/revisoes?pagina={page + 1}"
+    numbers = (revision + 1, revision + 2, revision + 7)
+    differences = [f"{own}&acao=comparar&rev={number % 1_000_000}" for number in numbers]
+    return [following, f"{own}&acao=editar", f"{own}&acao=historico", *differences]
 
 
 def is_trap(host: SyntheticHost, path: str) -> bool:

@@ -107,6 +107,8 @@ class SyntheticWeb:
             return WebAnswer(0, send_mode=SendMode.RESET)
         if Fault.FLAKY in faults and self._is_first(ask):
             return WebAnswer(0, send_mode=SendMode.RESET)
+        if Fault.WALL in faults and self.find(ask.host, ask.path) is not None and not self._count(ask.host) % 4:
+            return _challenge(ask.host)
         return self._busy(ask.host) if Fault.BUSY in faults and ask.path != "/robots.txt" else None
 
     def _is_first(self, ask: WebRequest) -> bool:
@@ -118,8 +120,12 @@ class SyntheticWeb:
         self._asked_once[key] = None
         return True
 
-    def _busy(self, host: SyntheticHost) -> WebAnswer | None:
+    def _count(self, host: SyntheticHost) -> int:
         count = self._asked_count[host.number] = self._asked_count.get(host.number, 0) + 1
+        return count
+
+    def _busy(self, host: SyntheticHost) -> WebAnswer | None:
+        count = self._count(host)
         if count % 5:
             return None
         seconds = 1 + host.number % 3
@@ -261,6 +267,14 @@ def _accepts_gzip(codings: str) -> bool:
     """Return True if an Accept-Encoding accepts gzip."""
     wishes = (coding.replace(" ", "").lower().partition(";") for coding in codings.split(","))
     return any(name == "gzip" and not _ZERO.fullmatch(weight) for name, _, weight in wishes)
+
+
+def _challenge(host: SyntheticHost) -> WebAnswer:
+    """Return the challenge of a bot wall: with a header that says so, or with a mark in a page like any other."""
+    if host.number % 2:
+        headers = (("CF-Mitigated", "challenge"), ("Server", "cloudflare"))
+        return WebAnswer(403, b"<!DOCTYPE html><title>Just a moment...</title><p>Wait.</p>\n", headers=headers)
+    return WebAnswer(200, b'<!DOCTYPE html><title>Wait</title><script id="anubis_challenge">{}</script>\n')
 
 
 def _answer_gone(number: int) -> WebAnswer:
