@@ -4,7 +4,8 @@ In: seeds as a user writes them, URLs that were found, results of visits, and th
 in which order, and the visits that may begin now. This room does no I/O and reads no clock, so politeness is proved by
 plain tests and simulated at any speed. The life of a host:
 
-1. `seeds` and `scope` say which URLs may be visited; `order` says which of a host's URLs come first, and which hosts.
+1. `seeds`, `scope` and `scope_rules` say which URLs may be visited, `distance` how far they are from the seeds; `order`
+   says which of a host's URLs come first, and which hosts.
 2. The host waits in the `HostQueue`. It enters the `Workbench` with up to 10 URLs; the caller keeps the others.
    `next_unresolved` asks for its addresses; `LookupQueue` orders the lookups by turns of sites. Visits to one address
    share a queue, and hosts of one site take turns if sites rest.
