@@ -153,6 +153,17 @@ def test_hops_outside_end_after_as_many_links(tmp_path: Path) -> None:
         assert site.pages_asked == {"a.example/", "b.example/", "a.example/back", "d.example/"}
 
 
+def test_url_outside_that_waits_is_explained_as_one_that_waits(tmp_path: Path) -> None:
+    with served_site({}) as site:
+        port = site.server.port
+        site.pages["a.example/"] = page(f"http://b.example:{port}/")
+        crawl(site, tmp_path, "--scope", "seeds", "--hops-outside", "1", "--pages", "1")
+        done = run("explain", f"http://b.example:{port}/", "--dir", str(tmp_path / "crawl"), "--json")
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["facts"]["depth"]) == ("crawl not running", 1)
+    assert found["facts"]["delay_rule"] == "delay of its [[host]] table"
+
+
 # Host tables.
 
 

@@ -8,6 +8,7 @@ from tarrafa.agent import DroppedParameters, UrlCleaner
 from tarrafa.configuration import KEYS, HostSettings, HostTables
 from tarrafa.errors import InputError
 from tarrafa.extract import Extract, LinkKind, ListedUrls, PageFormat, PageLinks
+from tarrafa.urls import canonical
 
 DEFAULT = KEYS["urls.drop_parameters"].default
 HEX = "0123456789abcdef"
@@ -31,6 +32,7 @@ def cleaner(text: str = DEFAULT, *tables: HostSettings) -> UrlCleaner:
         (f"http://a.org/?sid={HEX}&id=1", "http://a.org/?id=1"),
         ("http://a.org/?sid=1234&id=1", "http://a.org/?sid=1234&id=1"),
         ("http://a.org/gclid=1", "http://a.org/gclid=1"),
+        ("http://a.org/p/..;jsessionid=7/q?x=1", "http://a.org/q?x=1"),
     ],
 )
 def test_url_is_cleaned(url: str, expected: str) -> None:
@@ -93,3 +95,9 @@ def test_cleaning_twice_is_cleaning_once_and_keeps_the_order(query: list[str], p
     dropped = DroppedParameters(DEFAULT)
     kept = [each for each in query if not dropped.drops(each)]
     assert once.partition("?")[2] == "&".join(kept)
+
+
+@given(st.text("a./;=?&%2eE", max_size=30).map(lambda tail: canonical(f"http://a.org/{tail}")))
+def test_cleaned_url_is_canonical_and_clean(url: str) -> None:
+    found = cleaner("a, e").clean(url)
+    assert found == canonical(found) == cleaner("a, e").clean(found)

@@ -200,11 +200,13 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
     delays, largest_count = _delays(configuration.politeness), checkpoint_of(folder.hosts).totals[LARGEST]
 
     def delay_of(record: HostRecord) -> HostDelay:
-        address = host_name(record.name)
+        address = limits.tables.of(record.name).address or record.address or host_name(record.name)
         traits = limits.traits(record, () if parse_address(address) is None else (address,), largest_count)
         seconds = delays.host_seconds(traits, record.download_seconds if record.answers else None)
-        is_asked = 0 < traits.crawl_delay_seconds == seconds
-        return HostDelay(seconds, "Crawl-delay of robots.txt" if is_asked else _delay_rule(configuration, seconds))
+        if 0 < traits.crawl_delay_seconds == seconds:
+            return HostDelay(seconds, "Crawl-delay of robots.txt")
+        is_own = traits.delay_seconds == seconds
+        return HostDelay(seconds, "delay of its [[host]] table" if is_own else _delay_rule(configuration, seconds))
 
     rules = CrawlRules(
         judge.judge_known,

@@ -11,7 +11,7 @@ from tarrafa.configuration import HostTables, matches_glob
 from tarrafa.errors import InputError
 from tarrafa.extract import Extract, LinkKind, ListedUrls, PageLinks
 from tarrafa.texts import quoted
-from tarrafa.urls import host_of
+from tarrafa.urls import canonical, host_of
 
 _NAME = re.compile(r"[A-Za-z0-9_*.\-\[\]%]+")
 _HEX_VALUE = re.compile(r"[0-9a-fA-F]{16,}")
@@ -62,6 +62,8 @@ class DroppedParameters:
         path, mark, query = url.partition("?")
         if ";" in path:
             path = "/".join(map(self._clean_segment, path.split("/")))
+            # A segment of dots that is left would lead elsewhere.
+            path = canonical(path) or path
         if not mark:
             return path
         kept = [each for each in query.split("&") if not self.drops(each)]
