@@ -32,6 +32,8 @@ EXAMPLES = [
     ("tarrafa experiment crawl", "crawl 20,000 pages and compare the cost of the last ones with the first"),
     ("tarrafa experiment freshness", "compare refresh policies on a virtual clock, in some minutes"),
     ("tarrafa experiment crawl --pages 300000 --out figures", "a longer crawl, with plots"),
+    ("tarrafa experiment order", "compare the orders of a crawl on a synthetic web, in about a minute"),
+    ("tarrafa experiment order --graph cnr-2000.edges.tsv.gz --out figures", "also on a real graph, with plots"),
 ]
 
 _KNOWN = 3_000_000
@@ -255,10 +257,41 @@ def _bandwidths(text: str) -> list[float]:
     return found
 
 
+def order(
+    context: typer.Context,
+    graph: Annotated[
+        Path | None,
+        typer.Option("--graph", metavar="FILE", help="a real graph: two page numbers on each line; may be gzipped"),
+    ] = None,
+    pages: Annotated[int, typer.Option(min=200, metavar="N", help="pages of the synthetic web")] = 3_000,
+    hosts: Annotated[int, typer.Option(min=8, metavar="N", help="hosts of the synthetic web")] = 200,
+    out: Annotated[Path | None, folder_option("folder for curves, table and plots", "--out")] = None,
+    as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
+) -> None:
+    """Crawl by each policy of crawl.order on virtual time, and compare how fast it collects PageRank and hosts."""
+    from tarrafa.lab.experiment import order_study, plots
+
+    configured(context, {})
+    order_study.require_graph(graph)
+    if out is not None:
+        plots.check_installed()
+        claim_folder(out, _KIND, _FORMAT)
+    curves = order_study.study_web(hosts, pages, _log_line)
+    if graph is not None:
+        curves += order_study.study_graph(graph, _log_line)
+    if out is not None:
+        order_study.write(curves, out)
+    if as_json:
+        show_json(order_study.report(curves))
+    else:
+        typer.echo(order_study.page(curves))
+
+
 COMMANDS = {
     "cost-model": cost_model,
     "uniqueness": uniqueness,
     "parameters": parameters,
     "crawl": crawl,
     "freshness": freshness,
+    "order": order,
 }

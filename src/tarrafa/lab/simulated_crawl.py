@@ -9,7 +9,7 @@ nearly all of the time. Sitemaps and redirects are read by `extract`.
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from tarrafa.keep import Place
 from tarrafa.lab.web import MemoryTransport, SyntheticWeb
 from tarrafa.records import Failure, Page
 from tarrafa.schedule import WAIT_MAX_SECONDS, one_link_further
-from tarrafa.verify import Repository
+from tarrafa.verify import Repository, Weigh
 
 _EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
 _TICK_SECONDS = 0.001  # the least that passes while waiting: the wall clock is not exact
@@ -57,7 +57,11 @@ class SimulatedCrawl:
         storage: MemoryHostStorage,
         repository: Repository,
         wall: Callable[[float], float] = _steady,
+        weighing: Callable[[Sequence[str]], Weigh | None] | None = None,  # from the pages to new weights, if due
+        checkpoint_visits: int = _CHECKPOINT_VISITS,
     ) -> None:
+        self._weighing = weighing
+        self._checkpoint_visits = checkpoint_visits
         self._web = web
         self._transport = transport
         self._brain = brain
@@ -98,7 +102,7 @@ class SimulatedCrawl:
     def _is_checkpoint_due(self, is_short: bool) -> bool:
         """Return True if much is unsaved, or if only a cycle can bring more URLs."""
         is_waiting = is_short and not len(self._brain.frontier.urls) and not self._events
-        return len(self._unsaved.ended) >= _CHECKPOINT_VISITS or (is_waiting and bool(self._unsaved))
+        return len(self._unsaved.ended) >= self._checkpoint_visits or (is_waiting and bool(self._unsaved))
 
     def _advance(self, is_short: bool) -> bool:
         """Move to the next event; return False if there is none, now or later."""
@@ -196,6 +200,10 @@ class SimulatedCrawl:
         self._batch_number += 1
         self._repository.cycle(batch_of(self._batch_number, unsaved))
         self._brain.frontier.urls.finish([each[0] for each in unsaved.ended])
+        weigh = None if self._weighing is None else self._weighing(self.pages)
+        if weigh is not None:
+            for block in self._repository.blocks():
+                self._repository.weigh(block, weigh)
         return self._schedule(self._repository.blocks_verified())
 
     def _schedule(self, blocks: list[int]) -> bool:

@@ -7,6 +7,7 @@ experiment NAME` runs an experiment.
     uniqueness        the cost of a cycle as the repository grows, over a `url_stream`; `papers` compares it
     parameter_study   the effect of block size, batch size and run ratio on VEUNIQ
     steadiness        the rate of a long crawl from its start to its end
+    order_study       how fast each policy of crawl.order collects PageRank and hosts
     measurement       CPU, bytes and memory of a piece of work
     plots             figures as PNG and SVG
 
