@@ -166,7 +166,7 @@ def _check_tables(configuration: Configuration) -> None:
 def require_seed_in_scope(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     """Refuse a scope that leaves out every seed, as a misspelt word does: it is taken for a suffix."""
 
-    found = scope(configuration, seeds)
+    found = scope(configuration, seeds, is_told=True)  # a missing contact has an error of its own
 
     def read(text: str) -> None:
         if seeds and all(found.judge(url, FROM_OUTSIDE) is not None for url in seeds):
@@ -177,15 +177,15 @@ def require_seed_in_scope(configuration: Configuration, seeds: tuple[str, ...]) 
     read_text(configuration, "crawl.scope", read)
 
 
-def scope(configuration: Configuration, seeds: tuple[str, ...]) -> Scope:
-    """Return the scope. Without a contact, hosts of the public web are out of scope."""
+def scope(configuration: Configuration, seeds: tuple[str, ...], *, is_told: bool = False) -> Scope:
+    """Return the scope. Without a contact, hosts of the public web are out of scope, unless the user is told apart."""
     section, tables = configuration.crawl, HostTables(configuration.hosts)
     rule = read_text(configuration, "crawl.scope", partial(rule_of, seeds=seeds))
     bounds = UrlBounds(section.url_chars, section.depth, section.repeated_segments)
     rules = compile_rules(configuration.scope_rules, seeds)
     if configuration.fetch.proxy != "none" and needs_address(rules):
         raise ConfigurationError("net: and country: need addresses, and only the proxy knows them; remove these rules")
-    if contact(section.user_agent) is not None:
+    if is_told or contact(section.user_agent) is not None:
         return Scope(rule, bounds, own=ScopeRules(rules, section.hops_outside))
     own = ScopeRules(rules, section.hops_outside, lambda host: not is_public_host(host, tables))
     return Scope(rule, bounds, own=own)
