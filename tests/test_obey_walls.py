@@ -44,6 +44,7 @@ def test_challenges(wall: Wall, status: int, body: bytes, headers: Headers) -> N
         (200, LONG + b'<script src="/_Incapsula_Resource?SWJIYLWA=719"></script>', ()),
         (200, b'<code>&lt;script id=&quot;anubis_challenge&quot;&gt;</code>', ()),
         (200, b'<script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script><p>Hello</p>', ()),
+        (200, b"<p>My page says: Incapsula incident ID: 892-1. What does that mean?</p>", ()),
         (302, b'<script id="anubis_challenge">', ()),
     ],
 )  # fmt: skip

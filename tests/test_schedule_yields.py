@@ -137,6 +137,13 @@ def test_slowed_patterns_survive_dump_and_load(visits: list[tuple[int, Fruit]]) 
         assert [loaded.refusal(url) for url in months(50)] == [yields.refusal(url) for url in months(50)]
 
 
+def test_identifier_of_digits_is_still_one_after_dump_and_load() -> None:
+    yields = HostYields()
+    visit(yields, [f"{HOST}/page{number}?sid={number:07x}a" for number in range(60)], Fruit.COPY)
+    with_digits = f"{HOST}/page?sid=12345678"
+    assert HostYields.load(yields.dump()).refusal(with_digits) == yields.refusal(with_digits) == "copies"
+
+
 @given(st.lists(st.tuples(st.text("ab0/?&=", max_size=12), st.sampled_from(Fruit)), max_size=300))
 def test_any_visits_keep_the_bounds_and_give_the_same_decisions_again(visits: list[tuple[str, Fruit]]) -> None:
     first, second = HostYields(), HostYields()

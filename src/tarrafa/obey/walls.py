@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from tarrafa.records import Page
 
-_BODY_BYTES = 100_000  # of a page that are searched for marks
+_BODY_BYTES = 20_000  # of a page that are searched for marks
 _SHORT_BYTES = 10_000
 _REFUSING = frozenset({401, 403, 405, 429, 503})
 
@@ -34,7 +34,6 @@ _HEADERS = (
 _MARKS = (
     (b'id="anubis_challenge"', Wall.ANUBIS),
     (b"/_sec/verify?provider=interstitial", Wall.AKAMAI),
-    (b"Incapsula incident ID", Wall.INCAPSULA),
 )
 # By marks of a short page, which longer ones have as well.
 _SHORT_MARKS = ((b"_Incapsula_Resource", Wall.INCAPSULA),)
@@ -43,6 +42,7 @@ _REFUSING_MARKS = (
     (b"/cdn-cgi/challenge-platform/", Wall.CLOUDFLARE),
     (b"captcha-delivery.com", Wall.DATADOME),
     (b"_pxAppId", Wall.PERIMETERX),
+    (b"Incapsula incident ID", Wall.INCAPSULA),
 )
 _NAMES = frozenset(name for name, _, _ in _HEADERS) | {"server", "x-datadome"}
 

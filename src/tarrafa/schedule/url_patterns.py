@@ -67,6 +67,15 @@ class PatternMaker:
         """The parameters whose values do not belong to a pattern, in order."""
         return sorted(name for name, values in self._values.items() if values is None)
 
+    @property
+    def identifying(self) -> list[str]:
+        """The parameters that had an identifier, in order."""
+        return sorted(self._identifying)
+
+    def identify(self, names: Iterable[str]) -> None:
+        """Take the values of some parameters for identifiers."""
+        self._identifying.update(islice(names, PARAMETERS_LIMIT))
+
     def forget_values(self, names: Iterable[str]) -> None:
         """Take the values of some parameters out of all patterns."""
         self._values.update((name, None) for name in islice(names, PARAMETERS_LIMIT))

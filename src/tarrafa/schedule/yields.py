@@ -191,17 +191,19 @@ class HostYields:
         if not slowed:
             return ""
         rows = [[name, each.visits, each.new, each.credit, each.step, each.fruits] for name, each in slowed]
-        return json.dumps({"patterns": rows, "wild": self._maker.wild}, ensure_ascii=False, separators=(",", ":"))
+        saved = {"patterns": rows, "wild": self._maker.wild, "identifying": self._maker.identifying}
+        return json.dumps(saved, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> "HostYields":
         """Return what was dumped. A text that is damaged is forgotten: the patterns are learnt again."""
         found = cls()
         try:
-            saved: dict[str, Any] = json.loads(text) if text else {"patterns": [], "wild": []}
+            saved: dict[str, Any] = json.loads(text) if text else {"patterns": [], "wild": [], "identifying": []}
             for name, visits, new, credit, step, fruits in saved["patterns"]:
                 found._yields[name] = PatternYield(visits, new, credit, step, Counter(fruits))
             found._maker.forget_values(saved["wild"])
+            found._maker.identify(saved["identifying"])
         except (ValueError, TypeError, KeyError):
             return cls()
         found._slowed_count = len(found._yields)
