@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from tarrafa.schedule import LookupQueue
 from tarrafa.urls import host_name, site
 
+NOW = 100.0
+
 
 def host(number: int, of_site: str) -> str:
     return f"http://n{number}.{of_site}"
@@ -23,36 +25,57 @@ def filled(count: int, *sites: str, limit: int = 200, site_limit: int = 10) -> L
 def test_sites_take_turns() -> None:
     queue = filled(100, "a.com", "b.com", limit=6)
     queue.add("http://c.com")
-    begun = queue.begin()
+    begun = queue.begin(NOW)
     assert [site(host_name(each)) for each in begun] == ["a.com", "b.com", "c.com", "a.com", "b.com", "a.com"]
     queue.check()
 
 
 def test_lookups_are_bounded_per_site_and_in_all() -> None:
-    assert len(filled(100, "a.com").begin()) == 10
+    assert len(filled(100, "a.com").begin(NOW)) == 10
     many = filled(100, *[f"s{number}.com" for number in range(50)])
-    assert len(many.begin()) == 200
-    assert many.begin() == []
+    assert len(many.begin(NOW)) == 200
+    assert many.begin(NOW) == []
+
+
+def test_lookups_that_take_longer_than_a_second_hold_back_no_others() -> None:
+    """Three thousand sites of one silent name server: without this, each two hundred of them would wait ten seconds."""
+    queue = filled(1, *[f"s{number}.com" for number in range(3_000)])
+    assert len(queue.begin(NOW)) == 200
+    assert queue.wake_at() == NOW + 1
+    assert queue.begin(NOW + 0.9) == []
+    counts = [len(queue.begin(NOW + second)) for second in range(1, 12)]
+    assert counts == [200] * 9 + [0, 0]  # two thousand are open in all
+    assert queue.wake_at() is None
+    queue.check()
+
+
+def test_a_clock_that_stands_still_or_goes_back_lifts_no_bound() -> None:
+    queue = filled(1, *[f"s{number}.com" for number in range(500)])
+    assert len(queue.begin(NOW)) == 200
+    assert queue.begin(NOW) == queue.begin(NOW - 50) == []
+    queue.end(host(0, "s0.com"), is_silent=False)
+    assert len(queue.begin(NOW - 50)) == 1
+    queue.check()
 
 
 def test_name_of_another_site_does_not_wait_behind_thousands_of_silent_ones() -> None:
     queue = filled(3_000, "silent.com")
-    assert len(queue.begin()) == 10
+    assert len(queue.begin(NOW)) == 10
     queue.add("http://real.com")
-    assert queue.begin() == ["http://real.com"]
+    assert queue.begin(NOW) == ["http://real.com"]
 
 
 def test_lookup_begins_when_an_earlier_one_of_its_site_ends() -> None:
     queue = filled(12, "a.com")
-    begun = queue.begin()
-    assert queue.begin() == []
+    begun = queue.begin(NOW)
+    assert queue.begin(NOW) == []
     assert queue.end(begun[0], is_silent=False) == []
-    assert queue.begin() == [host(10, "a.com")]
+    assert queue.begin(NOW) == [host(10, "a.com")]
 
 
 def test_waiting_hosts_fail_with_their_site_after_as_many_silent_lookups_as_may_be_open() -> None:
     queue = filled(300, "silent.com", "real.com")
-    begun = [each for each in queue.begin() if each.endswith("silent.com")]
+    begun = [each for each in queue.begin(NOW) if each.endswith("silent.com")]
     failed = [queue.end(each, is_silent=True) for each in begun]
     assert failed[:-1] == [[]] * 9
     assert failed[-1] == [host(number, "silent.com") for number in range(10, 300)]
@@ -64,7 +87,7 @@ def test_one_answer_shows_that_a_site_is_not_silent() -> None:
     queue = filled(300, "a.com")
     silent = [True] * 9 + [False] + [True] * 9
     for is_silent in silent:
-        queue.begin()
+        queue.begin(NOW)
         first = host(300 - len(queue), "a.com")
         assert queue.end(first, is_silent=is_silent) == []
         queue.check()
@@ -73,7 +96,7 @@ def test_one_answer_shows_that_a_site_is_not_silent() -> None:
 def test_thousands_of_names_of_a_silent_site_fail_in_bounded_steps() -> None:
     queue = filled(20_000, "silent.com")
     lookups, failed = 0, 0
-    while begun := queue.begin():
+    while begun := queue.begin(NOW):
         for each in begun:
             along = queue.end(each, is_silent=True)
             lookups, failed = lookups + 1, failed + len(along)
@@ -86,9 +109,9 @@ def test_host_is_queued_once_and_an_end_of_a_stranger_changes_nothing() -> None:
     queue = LookupQueue()
     queue.add("http://a.com")
     queue.add("http://a.com")
-    assert queue.begin() == ["http://a.com"]
+    assert queue.begin(NOW) == ["http://a.com"]
     queue.add("http://a.com")
-    assert queue.begin() == []
+    assert queue.begin(NOW) == []
     assert queue.end("http://b.com", is_silent=True) == []
     assert len(queue) == 1
     queue.end("http://a.com", is_silent=False)
@@ -113,7 +136,7 @@ def test_every_host_leaves_once_and_no_bound_is_broken(events: list[int | bool])
         else:
             queue.add(host(event, SITES[event % 3]))
             present.add(host(event, SITES[event % 3]))
-        begun += queue.begin()
+        begun += queue.begin(NOW)
         queue.check()
         assert len(queue) == len(present)
     assert not present

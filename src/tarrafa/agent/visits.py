@@ -100,7 +100,7 @@ class Visits:
             return self.outage.probe_at
         if self._workbench.needs_urls_now or self._workbench.has_unresolved:
             return at.monotonic
-        times = (self._workbench.wake_at(), self._frontier.wake_at(at))
+        times = (self._workbench.wake_at(), self._frontier.wake_at(at), self._lookups.wake_at())
         return min((when for when in times if when is not None), default=None)
 
     def step(self, at: Instant, room: int) -> bool:
@@ -130,7 +130,7 @@ class Visits:
                 known.append(host)
             else:
                 self._lookups.add(host)
-        begun = self._lookups.begin(self.outage.room if self.outage.is_open else None)
+        begun = self._lookups.begin(at.monotonic, self.outage.room if self.outage.is_open else None)
         self.outage.begun(len(begun))
         for host in (*known, *begun):
             self._frontier.instructions.append(Resolve(host, host_name(host)))
