@@ -55,9 +55,15 @@ class CrawlFolder(CrawlPaths):
 
     def known_seeds(self) -> Seeds:
         """Return the seeds that the crawl has."""
+        return read_seeds(str(self.seeds), self._seed_lines())
+
+    def is_seed(self, url: str) -> bool:
+        """Return True if a canonical URL is a seed. A crawl may have millions, which are not parsed for that."""
+        return url in self._seed_lines()
+
+    def _seed_lines(self) -> list[str]:
         with map_disk_errors(self.root):
-            text = self.seeds.read_text(errors="replace") if self.seeds.exists() else ""
-        return read_seeds(str(self.seeds), text.splitlines())
+            return self.seeds.read_text(errors="replace").splitlines() if self.seeds.exists() else []
 
     def add_seeds(self, urls: tuple[str, ...]) -> Seeds:
         """Add seeds; return all that the crawl ever had."""

@@ -78,7 +78,7 @@ class CrawlReader:
             location=location,
             title=document.get("title") or "",
             cuts=tuple(document.get("cuts") or ()),
-            is_seed=url in folder.known_seeds().urls,
+            is_seed=place is None and folder.is_seed(url),
         )
 
     def explain(self, url: str) -> Explanation:
