@@ -1,6 +1,6 @@
 """The queue of name lookups: turns by site, bounds, and sites whose name servers are silent."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarrafa.schedule import LookupQueue
@@ -47,6 +47,16 @@ def test_lookups_that_take_longer_than_a_second_hold_back_no_others() -> None:
     assert counts == [200] * 9 + [0, 0]  # two thousand are open in all
     assert queue.wake_at() is None
     queue.check()
+
+
+@example(1 + 2**-52)
+@given(st.floats(0, 1e6))
+def test_more_begin_at_the_moment_that_was_named_however_it_is_rounded(began: float) -> None:
+    queue = filled(1, *[f"s{number}.com" for number in range(201)])
+    assert len(queue.begin(began)) == 200
+    named = queue.wake_at()
+    assert named is not None
+    assert len(queue.begin(named)) == 1
 
 
 def test_a_clock_that_stands_still_or_goes_back_lifts_no_bound() -> None:

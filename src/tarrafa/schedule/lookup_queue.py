@@ -113,7 +113,7 @@ class LookupQueue:
         while self._young:
             host, began = next(iter(self._young.items()))
             # A clock that went back makes them young again, for as long as it went back.
-            if began > now - _SLOW_SECONDS:
+            if began + _SLOW_SECONDS > now:  # as wake_at adds, so that rounding cannot make them differ
                 return
             del self._young[host]
 
