@@ -179,7 +179,7 @@ def by_priority(urls: UrlColumns) -> Keys:
 def checked_keys(keys: Keys, count: int) -> Keys:
     """Return the keys of `count` URLs as 64-bit numbers; raise `WorkError` if they cannot order URLs."""
     keys = np.asarray(keys)
-    if keys.shape != (count,) or keys.dtype.kind not in "iuf" or np.isnan(keys).any():
+    if keys.shape != (count,) or keys.dtype.kind not in "iuf" or (keys.dtype.kind == "f" and np.isnan(keys).any()):
         raise WorkError("the order of crawling must return one number for each URL; correct the class of crawl.order")
     return keys.astype(np.float64 if keys.dtype.kind == "f" else np.int64, copy=False)
 

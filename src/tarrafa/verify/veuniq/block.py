@@ -172,7 +172,7 @@ def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
         outside=np.add.reduceat(waiting.outside[order], firsts, dtype=np.uint32),
         depth=np.minimum.reduceat(waiting.depth[order], firsts),
         kind=np.maximum.reduceat(waiting.kind[order], firsts),
-        weight=np.add.reduceat(waiting.weight[order], firsts, dtype=np.uint64),
+        weight=_gained(waiting.weight, order, firsts),
         collected_now=now,
         collected_before=before,
         last_visits=last_visits,
@@ -218,20 +218,40 @@ def updated(
         np.concatenate((columns.depth, judgement.depth[admitted])),
         np.concatenate((columns.kind, judgement.kind[admitted])),
         np.concatenate((columns.state, np.where(now[admitted], COLLECTED, REMAINING).astype(np.uint8))),
-        np.concatenate((columns.weight, _bounded_weight(judgement.weight[admitted]))),
+        _weights(columns.weight, judgement, admitted, known),
     )
     after.priority[rows] = np.minimum(columns.priority[rows], judgement.priority[known])
     after.links[rows] = _bounded(columns.links[rows] + judgement.links[known])
     after.outside[rows] = _bounded(columns.outside[rows] + judgement.outside[known])
     after.depth[rows] = np.minimum(columns.depth[rows], judgement.depth[known])
     after.kind[rows] = np.maximum(columns.kind[rows], judgement.kind[known])
-    after.weight[rows] = _bounded_weight(columns.weight[rows] + judgement.weight[known])
     after.state[rows[now[known]]] = COLLECTED
     return after
 
 
 def _bounded(links: U32) -> U16:
     return np.minimum(links, LINKS_MAX).astype(np.uint16)
+
+
+def no_weights(count: int) -> U32:
+    """Return weights of 0, which take no memory: most crawls have no others."""
+    return np.broadcast_to(np.uint32(0), count)
+
+
+def _gained(weight: U32, order: Rows, firsts: Rows) -> U64:
+    if not weight.any():
+        return no_weights(len(firsts)).astype(np.uint64)
+    return np.add.reduceat(weight[order], firsts, dtype=np.uint64)
+
+
+def _weights(before: U32, judgement: Judgement, admitted: NDArray[np.intp], known: NDArray[np.intp]) -> U32:
+    """Return the weights after the cycle: what the URLs gained is added."""
+    if not before.any() and not judgement.weight.any():
+        return no_weights(len(before) + len(admitted))
+    rows = judgement.rows[known]
+    after = np.concatenate((before, _bounded_weight(judgement.weight[admitted])))
+    after[rows] = _bounded_weight(before[rows] + judgement.weight[known])
+    return after
 
 
 def _bounded_weight(weight: U64) -> U32:

@@ -23,6 +23,7 @@ from tarrafa.verify.veuniq.block import (
     FingerprintRun,
     RowColumns,
     StoredTexts,
+    no_weights,
 )
 from tarrafa.verify.veuniq.spills import VISIT
 from tarrafa.verify.veuniq.stored_files import Buffer, StoredFile, read_file, write_file
@@ -49,7 +50,7 @@ class BlockFiles:
 
     def _weight(self, block: Block, rows: int) -> list[NDArray[Any]]:
         if not block.row_weight:
-            return [np.zeros(rows, ROW_WEIGHT)]
+            return [no_weights(rows)]
         return self._columns(block.row_weight, (ROW_WEIGHT,))
 
     def _columns(self, files: list[StoredFile], types: Sequence[Any]) -> list[NDArray[Any]]:
