@@ -22,7 +22,8 @@ def test_chain_of_pages_longer_than_any_depth_of_old_is_crawled_to_its_end_with_
         if path == ROBOTS:
             return NOT_FOUND
         number = int(path.removeprefix("/") or 0)
-        return answer(f"<a href=/{number + 1}>next</a>" if number + 1 < length else "<p>the end")
+        words = " ".join(f"{number * step:b}".translate({48: "a", 49: "b"}) for step in range(1, 40))
+        return answer(f"<p>{words} <a href=/{number + 1}>next</a>" if number + 1 < length else f"<p>{words}")
 
     with host(answers, "127.0.0.2") as server:
         told = crawl(tmp_path, f"http://127.0.0.2:{server.port}/")
