@@ -36,7 +36,7 @@ def test_folder_and_page_differ() -> None:
 def test_value_of_a_parameter_counts_while_it_has_few() -> None:
     maker = PatternMaker()
     for number in range(VALUES_LIMIT + 1):
-        maker.learn(f"{HOST}/w?title=Page{'abcdefghijklm'[number]}&action={'edit' if number % 2 else 'history'}")
+        maker.learn(f"{HOST}/w?title=Page{chr(65 + number)}&action={'edit' if number % 2 else 'history'}")
     assert maker.patterns(f"{HOST}/w?title=New&action=edit").fine == "/w?action=edit&title"
     assert maker.wild == ["title"]
     other = PatternMaker()

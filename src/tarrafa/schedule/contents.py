@@ -18,13 +18,14 @@ import xxhash
 from tarrafa.schedule.url_patterns import parameters_count
 
 MARKS_LIMIT = 20_000  # signatures and lines of a host that are remembered
-_TEXT_CHARS, _LINES = 20_000, 400  # of a page that are compared
+_TEXT_CHARS, _LINES = 10_000, 400  # of a page that are compared
 _LINE_CHARS_MIN = 3
 # A page with less text that was never seen, both as a share and in characters, says nothing new.
 _NEW_SHARE, _NEW_CHARS = 0.1, 40
 
-_NUMBERS = re.compile(r"\d[\d .,:/-]*")
-_IDENTIFIER = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b")
+_DIGITS = bytes.maketrans(b"0123456789", b"##########")
+# Numbers with what joins them, as in dates and sizes, and what follows the first digit of an identifier.
+_NUMBERS = re.compile(rb"#[#a-f .,:/-]*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SALT = 0x9E3779B97F4A7C15  # tells other marks from the signatures of pages
 
@@ -55,7 +56,7 @@ class SeenContents:
         count = parameters_count(url)
         is_new = self.is_new_signature(url, page)
         title, text = masked(url, page)
-        is_new &= self._note(_salted(f"{title}\n{text}"), count)
+        is_new &= self._note(_salted(title + b"\n" + text), count)
         if not (count or not page.is_indexed or self.has_variants):
             return is_new
         has_new_lines = self._has_new_lines(without_words_of(url, title), text, count)
@@ -65,16 +66,16 @@ class SeenContents:
         """Return True if no page had this signature, and remember it. Much faster than `is_new`."""
         return not page.signature or self._note(page.signature, parameters_count(url))
 
-    def _has_new_lines(self, title: str, text: str, count: int) -> bool:
+    def _has_new_lines(self, title: bytes, text: bytes, count: int) -> bool:
         """Return True if more than a small part of what the page says is new."""
-        lines = {line for line in text.split("\n", _LINES)[:_LINES] if len(line) >= _LINE_CHARS_MIN}
+        lines = {line for line in text.split(b"\n", _LINES)[:_LINES] if len(line) >= _LINE_CHARS_MIN}
         lines.add(title)
         new_chars = sum(len(line) for line in lines if self._note(_salted(line), count))
         return new_chars >= _NEW_CHARS or new_chars > _NEW_SHARE * sum(map(len, lines))
 
     def is_new_mark(self, text: str, parameters: int = 0) -> bool:
         """Return True if a text, such as where a redirect leads, was not met yet; remember it."""
-        return self._note(_salted(f"mark {text}"), parameters)
+        return self._note(_salted(b"mark %b" % text.encode("utf-8", "replace")), parameters)
 
     def _note(self, mark: int, parameters: int) -> bool:
         least = self._marks.get(mark)
@@ -91,18 +92,23 @@ class SeenContents:
             del self._marks[mark]
 
 
-def masked(url: str, page: PageText) -> tuple[str, str]:
+def masked(url: str, page: PageText) -> tuple[bytes, bytes]:
     """Return the title and the text of a page with `#` for numbers and identifiers; the title without the path."""
     path = url[url.find("/", 8) :]
     title = page.title.replace(path, "") if len(path) > 1 else page.title
-    return _NUMBERS.sub("#", title), _NUMBERS.sub("#", _IDENTIFIER.sub("#", page.text[:_TEXT_CHARS]))
+    return _masked(title), _masked(page.text[:_TEXT_CHARS])
 
 
-def without_words_of(url: str, title: str) -> str:
+def _masked(text: str) -> bytes:
+    return _NUMBERS.sub(b"#", text.encode("utf-8", "replace").translate(_DIGITS))
+
+
+def without_words_of(url: str, title: bytes) -> bytes:
     """Return the words of a title that are not in the URL."""
     named = {word.lower() for word in _WORD.findall(url)}
-    return " ".join(word for word in _WORD.findall(title) if word.lower() not in named)
+    words = _WORD.findall(title.decode())
+    return " ".join(word for word in words if word.lower() not in named).encode()
 
 
-def _salted(text: str) -> int:
-    return _SALT ^ xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace"))
+def _salted(text: bytes) -> int:
+    return _SALT ^ xxhash.xxh3_64_intdigest(text)

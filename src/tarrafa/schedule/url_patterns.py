@@ -21,7 +21,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-VALUES_LIMIT = 8  # different values of a parameter; with more, any value is the same to the pattern
+VALUES_LIMIT = 24  # different values of a parameter; with more, any value is the same to the pattern
 PARAMETERS_LIMIT = 64  # of a host, whose values are told apart
 _SEGMENTS_LIMIT, _QUERY_LIMIT = 12, 12  # parts of a path and of a query that a pattern has
 _WORD_CHARS = 40
@@ -50,9 +50,13 @@ class PatternMaker:
         self._values: dict[str, set[str] | None] = {}
         # Parameters that had an identifier: a few of these are made of digits only. Filled by learn.
         self._identifying: set[str] = set()
+        # The last URL with its patterns, because several questions are asked about each. Cleared by learn.
+        self._last: tuple[str, UrlPatterns] | None = None
 
     def learn(self, url: str) -> None:
         """Take note of the values in the query of a URL that was visited."""
+        if "?" in url:
+            self._last = None
         for name, value in parameters(url):
             if value == "~" and len(self._identifying) < PARAMETERS_LIMIT:
                 self._identifying.add(name)
@@ -78,6 +82,7 @@ class PatternMaker:
 
     def forget_values(self, names: Iterable[str]) -> None:
         """Take the values of some parameters out of all patterns."""
+        self._last = None
         self._values.update((name, None) for name in islice(names, PARAMETERS_LIMIT))
 
     def without_identifiers(self, url: str) -> str:
@@ -100,6 +105,11 @@ class PatternMaker:
         return values
 
     def patterns(self, url: str) -> UrlPatterns:
+        if self._last is None or self._last[0] != url:
+            self._last = url, self._patterns(url)
+        return self._last[1]
+
+    def _patterns(self, url: str) -> UrlPatterns:
         path, mark, _ = url[url.find("/", 8) :].partition("?")
         segments = [shape(segment) for segment in path.split("/", _SEGMENTS_LIMIT)[1:]]
         query = mark + "&".join(sorted({self._parameter(*each) for each in parameters(url)}))
