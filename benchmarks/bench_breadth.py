@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--order", default="level", help="policy of crawl.order (default: level)")
     parser.add_argument("--hosts", type=int, default=BROAD_HOSTS, help="hosts of the broad web")
     parser.add_argument("--pages", type=int, default=BROAD_PAGES, help="pages of the broad web")
-    parser.add_argument("--delay", default="1s", help="delay of the broad crawl (default: 1s)")
+    parser.add_argument("--delay", default="5s", help="delay of the broad crawl (default: 5s)")
     parser.add_argument("--hostile-hosts", type=int, default=HOSTILE_HOSTS)
     parser.add_argument("--hostile-pages", type=int, default=HOSTILE_PAGES)
     parser.add_argument("--time", default="5m", help="limit of the hostile crawl (default: 5m)")
