@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from tarrafa.task_process import ProcessEndedError, TaskProcess
+from tarrafa.task_process import ProcessEndedError, TaskProcess, python_command
 
 
 @pytest.fixture
@@ -91,3 +91,10 @@ def test_process_ends_with_the_one_that_started_it_also_during_a_task(tmp_path: 
         program.kill()
         # The other process has the same standard error, which is closed when both have ended.
         assert program.communicate(timeout=600.0) == ("", "")
+
+
+def test_file_of_the_current_folder_is_not_taken_for_a_module(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('a file of the user')")
+    command = python_command("import json, sys; print(json.dumps(sys.argv[1:]))", "a", "b")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ('["a", "b"]\n', "")

@@ -23,6 +23,14 @@ _CODE = "from tarrafa.task_process import serve_tasks; serve_tasks()"
 _BROKEN = (EOFError, OSError, pickle.UnpicklingError)
 
 
+def python_command(code: str, *words: str) -> list[str]:
+    """Return the command of a process that finds modules where they are found here.
+
+    Without that, a file in the current folder with the name of a module would be run in place of it.
+    """
+    return [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}", *words]
+
+
 class ProcessEndedError(Exception):
     """The process ended before it gave a result: the task, the system or `kill` has ended it."""
 
@@ -31,11 +39,9 @@ class TaskProcess:
     """Used by one thread at a time, but for `kill`."""
 
     def __init__(self) -> None:
-        # The package and the modules of the program are where they are here.
-        code = f"import sys; sys.path[:] = {sys.path!r}; {_CODE}"
         # Ctrl-C in a terminal reaches a whole group of processes, so it has one of its own.
         self._process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+            python_command(_CODE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
 
     @property

@@ -20,6 +20,7 @@ from tarrafa.agent import CrawlFolder
 from tarrafa.cli.app import main
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.serve import listen
+from tarrafa.task_process import python_command
 
 _STANDARD_ERROR = 2
 _PR_SET_PDEATHSIG = 1  # Linux: the signal to get when the parent ends
@@ -71,7 +72,7 @@ class Companions:
 
 
 def _start(output: int, *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _CODE, str(os.getpid()), *words]
+    command = python_command(_CODE, str(os.getpid()), *words)
     return subprocess.Popen(  # noqa: S603 - our own command
         command, stdin=subprocess.DEVNULL, stdout=output, start_new_session=True
     )

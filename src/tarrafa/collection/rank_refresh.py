@@ -9,7 +9,6 @@ crawl has grown by half again.
 import logging
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -22,12 +21,14 @@ from tarrafa.collection.ranker import ranks_stamp
 from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
+from tarrafa.task_process import python_command
 
 FIRST_COUNT = 1_000  # collected URLs at which ranks are computed for the first time
 GROWTH = 1.5
 UNITS = 1_024  # of weight for the mean rank
 _EXIT_SECONDS = 10.0
 _NICE = 10
+_CODE = "from tarrafa.cli import main; main()"
 _log = logging.getLogger("tarrafa.crawl")
 
 
@@ -41,7 +42,7 @@ class RankProcess(Protocol):
 
 
 def start_ranking(root: Path) -> RankProcess:
-    command = [sys.executable, "-m", "tarrafa", "rank", "--dir", str(root), "--top", "0", "--json"]
+    command = python_command(_CODE, "rank", "--dir", str(root), "--top", "0", "--json")
     nothing = subprocess.DEVNULL
     # A session of its own, so that Ctrl-C reaches the crawl only.
     process = subprocess.Popen(  # noqa: S603 - our own command

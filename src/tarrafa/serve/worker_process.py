@@ -15,6 +15,7 @@ from typing import Any
 from tarrafa.clock import SystemClock
 from tarrafa.memory import collect_seldom
 from tarrafa.serve.live_search import LiveSearch
+from tarrafa.task_process import python_command
 
 _EXIT_SECONDS = 3.0  # for a worker to exit before it is killed
 _READY = "ready"
@@ -30,7 +31,7 @@ class SearchWorker:
     def __init__(self, root: Path) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-c", _WORKER_CODE, str(theirs.fileno()), str(root)]
+            command = python_command(_WORKER_CODE, str(theirs.fileno()), str(root))
             # In a session of its own Ctrl-C does not reach it; the server stops it.
             self.process = subprocess.Popen(  # noqa: S603 - our own code
                 command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), start_new_session=True
