@@ -78,6 +78,7 @@ class PatternMaker:
 
     def identify(self, names: Iterable[str]) -> None:
         """Take the values of some parameters for identifiers."""
+        self._last = None
         self._identifying.update(islice(names, PARAMETERS_LIMIT))
 
     def forget_values(self, names: Iterable[str]) -> None:
