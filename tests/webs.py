@@ -190,11 +190,12 @@ class Crawl:
         return self
 
     async def _get(self, url: str) -> Page | Failure:
-        """Fetch, with retries after a reset or Retry-After."""
+        """Fetch, with retries after a reset, a challenge, or Retry-After."""
         for _ in range(TRIES):
             outcome = await self.fetch(Request(url))
             if isinstance(outcome, Page):
-                if outcome.status not in (429, 503):
+                is_challenge = "challenge" in (outcome.header("cf-mitigated") or "") or b"anubis_" in outcome.body
+                if outcome.status not in (429, 503) and not is_challenge:
                     break
                 await self.sleep(float(outcome.header("retry-after") or 1))
             elif outcome.kind is not FailureKind.RESET:
