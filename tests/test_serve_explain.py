@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from serving import Served, served
 from tarrafa import wiring
 from tarrafa.agent import CrawlFolder
 from tarrafa.configuration import load
-from tarrafa.errors import ConfigurationError
+from tarrafa.errors import DamagedError
+from tarrafa.explain import Explanation
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +73,22 @@ def test_an_unknown_url_is_not_found_on_the_page_and_explained_by_the_api(page: 
     assert page.about("/api/explain", "http://127.0.0.1/a/a/a/a/a").json["verdict"] == "refused"
 
 
-def test_class_of_the_order_that_is_not_here_is_not_needed_by_the_page(folder: Path, waiting: str) -> None:
+def test_reading_a_crawl_loads_no_class_of_its_own_order(folder: Path, waiting: str, monkeypatch: Any) -> None:
+    """The folder may be a stranger's, and so may be a module beside it."""
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "strange.py").write_text("raise SystemExit('run')\n")
     configuration = load(crawl_file=folder / "crawl.toml")
-    own = replace(configuration, crawl=replace(configuration.crawl, order="module_that_is_elsewhere:Newest"))
-    with pytest.raises(ConfigurationError, match="module_that_is_elsewhere"):
-        wiring.crawl_reader(own, CrawlFolder(folder))
-    reader = wiring.crawl_reader(wiring.with_loadable_order(own), CrawlFolder(folder))
+    own = replace(configuration, crawl=replace(configuration.crawl, order="strange:Newest"))
+    reader = wiring.crawl_reader(own, CrawlFolder(folder))
     assert reader.explain(waiting).verdict == "crawl not running"
+
+
+def test_facts_are_shown_also_if_they_cannot_be_explained(folder: Path) -> None:
+    def fail(_: str) -> Explanation:
+        raise DamagedError("hosts.sqlite is damaged")
+
+    seed = (folder / "seeds.txt").read_text().split()[0]
+    with served(folder, explain=fail) as page:
+        assert page.about("/facts", seed).status == 200
+        assert page.about("/facts", "http://127.0.0.1/nowhere").status == 404
+        assert page.about("/api/explain", seed).status == 500

@@ -214,7 +214,7 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         delay_of,
         limits.page_limit_of,
         product_token(configuration.crawl.user_agent),
-        order(configuration).url_keys,
+        _order_of_reader(configuration).url_keys,
     )
     return CrawlReader(folder, rules)
 
@@ -293,6 +293,14 @@ def order(configuration: Configuration) -> Order:
     if ":" in name:
         return read_text(configuration, "crawl.order", own_order)
     return _ORDERS[name](configuration)
+
+
+def _order_of_reader(configuration: Configuration) -> Order:
+    """Return the policy by which a reader tells the place of a URL in the queue of its host.
+
+    A class of the user's own is not loaded: the folder may be a stranger's, and reading must not run its code.
+    """
+    return Level() if ":" in configuration.crawl.order else order(configuration)
 
 
 def own_order(text: str) -> Order:
@@ -387,26 +395,13 @@ def search_page(configuration: Configuration, root: Path, options: SearchPageOpt
     rate = options.requests_per_second
     rate_limit = RateLimit(per_second=rate, burst=6 * rate)
     names = host_names(options.host, options.names)
-    explain = crawl_reader(with_loadable_order(configuration), CrawlFolder(root)).explain
+    explain = crawl_reader(configuration, CrawlFolder(root)).explain
     page = SearchPage(workers, FactsReader(root), explain, clock, options.language, rate_limit, count, names)
     limits = ConnectionLimits()
     if not rate:
         # Without a limit for each client, all may share the address of a proxy.
         limits = replace(limits, per_client=limits.total)
     return SearchServer(make_application(page), listen(options.host, options.port), limits)
-
-
-def with_loadable_order(configuration: Configuration) -> Configuration:
-    """Return the configuration with an order that can be loaded here.
-
-    The class of a crawl's own order may only be found where the crawl was started. Without it, only the place of a URL
-    in the queue of its host is told in another order.
-    """
-    try:
-        order(configuration)
-    except ConfigurationError:
-        return replace(configuration, crawl=replace(configuration.crawl, order="level"))
-    return configuration
 
 
 def read_text(configuration: Configuration, path: str, read: Callable[[str], T]) -> T:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,8 +20,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from tarrafa.clock import Clock
-from tarrafa.errors import InputError
+from tarrafa.errors import InputError, TarrafaError
 from tarrafa.explain import Explanation, Verdict
+from tarrafa.logs import event
 from tarrafa.search import Hit, Results, SearchRequest
 from tarrafa.serve.api import OPENAPI, explanation_json, facts_json, results_json
 from tarrafa.serve.connections import RETRY_SECONDS
@@ -62,6 +64,8 @@ _CACHED = {"cache-control": "public, max-age=86400"}
 _PRIVATE = {"cache-control": "private, max-age=10", "vary": "accept-language"}
 # Headers that tell a client what it may do instead, by status.
 _ADVICE = {405: {"allow": "GET, HEAD"}, 503: {"retry-after": str(RETRY_SECONDS)}}
+
+_log = logging.getLogger(__name__)
 
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
@@ -176,7 +180,7 @@ class _Endpoints:
     async def facts(self, http: HttpRequest) -> Response:
         url, query = url_of(http.query_params), query_of(http.query_params)
         found, hit, position = await self._facts(url, query)
-        explanation = await self._explained(url)
+        explanation = await self._explained_if_possible(url)
         if found is None:
             return self._never_visited(http, explanation, query)
         values = {"facts": found, "hit": hit, "position": position, "query": query, "explanation": explanation}
@@ -197,9 +201,9 @@ class _Endpoints:
         body = copy.html.encode("utf-8", "replace")
         return Response(body, headers={**_PRIVATE, "content-security-policy": POLICY}, media_type="text/html")
 
-    def _never_visited(self, http: HttpRequest, explanation: Explanation, query: str) -> Response:
+    def _never_visited(self, http: HttpRequest, explanation: Explanation | None, query: str) -> Response:
         """Return the page of a URL without facts: why it was not visited."""
-        if explanation.verdict is Verdict.UNKNOWN:
+        if explanation is None or explanation.verdict is Verdict.UNKNOWN:
             return self._unknown(http)
         return self._html(http, "explained.html", {"explanation": explanation, "query": query})
 
@@ -273,6 +277,14 @@ class _Endpoints:
             if url == hit.url or url in hit.copies:
                 return found, hit, position
         return found, None, None
+
+    async def _explained_if_possible(self, url: str) -> Explanation | None:
+        """Return the explanation for a page that is worth showing without it: a file may be damaged or missing."""
+        try:
+            return await self._explained(url)
+        except TarrafaError as error:
+            event(_log, "not explained", logging.WARNING, url=url, reason=str(error))
+            return None
 
     async def _explained(self, url: str) -> Explanation:
         return await self._lookups.run(partial(self._page.explain, url))
