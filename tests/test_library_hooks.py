@@ -1,6 +1,7 @@
 """Hooks of a user: what they change, which fields can be stored, and what happens when they fail."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -251,6 +252,23 @@ def test_hook_that_raises_is_counted_and_logged_with_the_url(caplog: pytest.LogC
     assert (fields["url"], fields["hook"]) == (URL, "broken")
     assert fields["reason"].startswith("line ")
     assert fields["reason"].endswith("ValueError: no price\\nhere")
+
+
+def test_hook_that_fails_for_each_url_is_logged_ten_times_and_counted_each_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def one(url: FoundUrl) -> bool:
+        raise ValueError(url)
+
+    both = Hooks()
+    both.on_url(one)
+    both.on_page(broken)
+    hooks = HookRunner(both, {})
+    with caplog.at_level(logging.WARNING, "tarrafa"):
+        assert not any(hooks.admits(f"{URL}?{number}") for number in range(30))
+        hooks.change(*received(), 0)
+    assert hooks.take_counts() == {"hook errors": 31}
+    assert Counter(vars(record)["fields"]["hook"] for record in caplog.records) == {"one": 10, "broken": 1}
 
 
 def test_field_that_cannot_be_stored_is_counted_and_the_others_are_kept() -> None:

@@ -2,6 +2,7 @@
 
 1. A hook that raises is counted and logged with the URL, and the crawl goes on: the other hooks are called, and what
    the hook did before it raised holds. A URL whose hook raises is not visited. If hooks are strict, the crawl stops.
+   The first errors of each hook are logged, and all are counted: a hook of URLs may fail for each of millions.
 2. All values of a field have the type of its first one; a value that cannot have it is an error of the hook and is not
    stored. `None` and an empty text are no value.
 3. What hooks add to a page is bounded. A text beyond the bound is cut, which counts as a cut of the page.
@@ -26,6 +27,7 @@ from tarrafa.texts import cut, quoted
 FIELDS_LIMIT = 100  # fields of a crawl
 TEXT_CHARS = 100_000  # of all fields of a page
 ITEMS_LIMIT = 1_000  # texts of one field
+LOGGED_ERRORS = 10  # of each hook, and of fields, in a run
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _INTEGER_LIMIT = 1 << 63
 _ERRORS = "hook errors"  # the total
@@ -54,6 +56,8 @@ class HookRunner:
         self._consumer = consumer
         # Filled by failing hooks, emptied by take_counts.
         self._counts: Counter[str] = Counter()
+        # Errors that were logged, by the identity of the hook: a callable object may have no hash.
+        self._logged: Counter[int] = Counter()
 
     def admits(self, url: str) -> bool:
         found = FoundUrl(url)
@@ -108,7 +112,9 @@ class HookRunner:
         self._counts[_ERRORS] += 1
         name = getattr(hook, "__name__", "") if hook is not None else "fields"
         reason = described(error, getattr(getattr(hook, "__code__", None), "co_filename", ""))
-        event(_log, "hook failed", logging.WARNING, url=url, hook=name, reason=reason)
+        if self._logged[id(hook)] < LOGGED_ERRORS:
+            self._logged[id(hook)] += 1
+            event(_log, "hook failed", logging.WARNING, url=url, hook=name, reason=reason)
         if self._is_strict:
             raise WorkError(f"the hook {name} failed for {url}: {reason}; correct it, then run again") from error
 
