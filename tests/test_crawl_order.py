@@ -235,6 +235,43 @@ def test_ranks_that_cannot_be_computed_are_told_and_tried_again_later(
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
+def test_process_that_cannot_be_started_is_told_and_tried_again_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[Path] = []
+
+    def start(root: Path) -> RankProcess:
+        tries.append(root)
+        raise OSError("too many processes")
+
+    refresh = RankRefresh(tmp_path, start=start)
+    for collected in (1_000, 1_499, 1_500):
+        assert refresh.current(collected) is None
+    assert len(tries) == len(caplog.records) == 2
+    assert vars(caplog.records[0])["fields"]["reason"] == "too many processes"
+    refresh.close()
+
+
+def test_damaged_ranks_are_told_once_and_do_not_stop_the_crawl(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ranks = CrawlFolder(tmp_path).ranks
+    ranks.mkdir(parents=True)
+    (ranks / "manifest.json").write_text("{")
+    begun: list[Path] = []
+
+    def start(root: Path) -> RankProcess:
+        begun.append(root)
+        return EndedProcess(None)
+
+    refresh = RankRefresh(tmp_path, start=start)
+    assert refresh.current(10) is None
+    assert refresh.current(1_000) is None
+    assert len(begun) == 1
+    (record,) = caplog.records
+    assert "is damaged" in vars(record)["fields"]["reason"]
+
+
 @pytest.mark.parametrize(("is_stubborn", "told"), [(False, ["terminate"]), (True, ["terminate", "kill"])])
 def test_computation_under_way_ends_with_the_crawl(tmp_path: Path, is_stubborn: bool, told: list[str]) -> None:
     process = EndedProcess(None, is_stubborn)

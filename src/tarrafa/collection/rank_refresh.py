@@ -2,10 +2,11 @@
 
 A process of its own ranks what the crawl has saved, as `tarrafa rank` does: only new links are read, and memory goes by
 pages. Since the collection grows by half in between, all computations together cost at most three times the last one.
-Until the first ranks are there, all weights are 0. A computation that fails is told, and the next one follows when the
-crawl has grown by half again.
+Until the first ranks are there, all weights are 0. A computation that fails or cannot be started is told, and the next
+one follows when the crawl has grown by half again. Ranks that cannot be read are told, and the former ones hold.
 """
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -18,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.collection.ranker import ranks_stamp
+from tarrafa.errors import DamagedError
 from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
@@ -48,7 +50,8 @@ def start_ranking(root: Path) -> RankProcess:
     process = subprocess.Popen(  # noqa: S603 - our own command
         command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
     )
-    os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
     return process
 
 
@@ -71,20 +74,31 @@ class RankRefresh:
         self._take_result()
         self._reopen()
         if self._process is None and collected_count >= max(FIRST_COUNT, GROWTH * self._ranked_count):
-            self._process, self._ranked_count = self._start(self._root), collected_count
+            self._ranked_count = collected_count
+            self._begin()
         return None if self._ranks is None else (self._ranks.generation, self._weigh)
+
+    def _begin(self) -> None:
+        try:
+            self._process = self._start(self._root)
+        except OSError as error:  # no memory, or too many processes
+            _tell_failure(None, str(error))
 
     def _take_result(self) -> None:
         code = None if self._process is None else self._process.poll()
         if code is not None:
             self._process = None
             if code:
-                event(_log, "ranks failed", logging.WARNING, code=code)
+                _tell_failure(code, "the process failed")
 
     def _reopen(self) -> None:
         stamp = ranks_stamp(self._root)
         if stamp is not None and stamp != self._stamp:
-            self._stamp, self._ranks = stamp, Ranks.open(CrawlPaths(self._root).ranks)
+            self._stamp = stamp
+            try:
+                self._ranks = Ranks.open(CrawlPaths(self._root).ranks)
+            except (DamagedError, OSError) as error:
+                _tell_failure(None, str(error))
             if self._ranks is not None and not self._ranked_count:
                 self._ranked_count = self._ranks.counts.pages  # those of an earlier run
 
@@ -103,3 +117,7 @@ class RankRefresh:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _tell_failure(code: int | None, reason: str) -> None:
+    event(_log, "ranks failed", logging.WARNING, code=code, reason=reason)
