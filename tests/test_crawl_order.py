@@ -77,6 +77,23 @@ def test_cash_of_opic_flows_from_the_seed_and_is_kept_with_each_page(web: Served
     assert sum(weight > 0 for weight in weights.values()) > 100
 
 
+def test_seeds_gain_cash_once_also_if_one_of_them_is_refused(web: ServedWeb, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    left = f"{web.url}left?by={{}}"
+    refused = f"{web.url}{'same/' * 9}"  # the same segment more than three times
+
+    def cash() -> dict[str, int]:
+        with Veuniq(CrawlFolder(folder).repository) as repository:
+            return {known.url: known.weight for known in repository.urls()}
+
+    crawled(web, folder, left.format(1), refused, "--order", "opic", "--pages", "1", "--in-flight", "1")
+    first = cash()
+    assert refused not in first
+    assert first[left.format(1)] == 1 << 20
+    crawled(web, folder, left.format(2), "--order", "opic", "--pages", "1")
+    assert cash() == first | {left.format(2): 1 << 20}
+
+
 def test_class_of_ones_own_in_the_current_folder_orders_a_crawl(
     web: ServedWeb, collectable: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,14 +55,14 @@ class Discovery:
         self._has_cash = order.weight is WeightKind.CASH
         self._follow = follow
 
-    def offer_seed(self, into: Unsaved, url: str) -> bool:
-        """Offer a seed; return False if it is refused. No page links to it, so offering it again changes nothing."""
+    def offer_seed(self, into: Unsaved, url: str, *, is_new: bool = True) -> bool:
+        """Offer a seed; return False if it is refused. One that is not new gets no cash, so nothing changes for it."""
         refusal = self._judge_seed(url, FROM_OUTSIDE)
         if refusal is not None:
             into.counts[f"refusal {refusal}"] += 1
             return False
         into.found.setdefault(url, [self._order.priority(url), 0, 0, 0, UrlKind.PAGE])
-        if self._has_cash:
+        if self._has_cash and is_new:
             into.weights.setdefault(url, SEED_CASH)
         return True
 

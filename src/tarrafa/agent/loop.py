@@ -48,6 +48,7 @@ _PAUSE_SECONDS = 0.001  # at least, so that other callbacks get their turn
 _UNLIMITED = 2**31
 _TAKE_COUNT = 5_000  # hosts and URLs at a time, for the same reason
 _SEEDS = "seeds"  # the total of seeds that were accepted
+_SEEDS_OFFERED = "seeds offered"  # the total of seeds that were accepted or refused: the first ones of the list
 _NO_PLACE = Place(NO_FILE, 0)
 
 
@@ -135,14 +136,17 @@ class Agent:
 
     async def _offer_seeds(self, seeds: Sequence[str]) -> None:
         """Offer the seeds, unless all of them were accepted before. A wider scope may accept what was refused."""
-        unsaved, accepted = self._checkpoints.unsaved, self._checkpoints.totals[_SEEDS]
+        unsaved, totals = self._checkpoints.unsaved, self._checkpoints.totals
+        accepted, offered = totals[_SEEDS], totals[_SEEDS_OFFERED]
         if accepted == len(seeds):
             return
         count = 0
-        for start in range(0, len(seeds), SLICE_URLS):
-            count += sum(self._discovery.offer_seed(unsaved, url) for url in seeds[start : start + SLICE_URLS])
-            await asyncio.sleep(0)
+        for place, url in enumerate(seeds):
+            count += self._discovery.offer_seed(unsaved, url, is_new=place >= offered)
+            if place % SLICE_URLS == 0:
+                await asyncio.sleep(0)
         unsaved.counts[_SEEDS] += count - accepted
+        unsaved.counts[_SEEDS_OFFERED] += max(0, len(seeds) - offered)
 
     def _step(self, report: Callable[[Progress], None]) -> bool:
         """Begin visits and a checkpoint if one is due; return True if visits run short."""
