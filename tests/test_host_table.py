@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarrafa.agent.host_database import FORMAT, Checkpoint, FileHostJournal, HostDatabase
 from tarrafa.agent.host_table import HostChanges, HostRecord, HostStatus, HostTable, MemoryHostStorage
@@ -60,6 +62,38 @@ def test_records_that_are_dropped_from_memory_come_back_from_storage_as_they_wer
     assert hosts.meet(records[1].name) == records[1]
     assert hosts.met_count == 5
     assert hosts.find("http://never.example") is None
+
+
+@given(sizes=st.lists(st.integers(0, 1_000) | st.integers(0, 1_000_000), min_size=1, max_size=20))
+def test_sizes_in_storage_are_right_to_a_tenth_although_small_changes_are_not_saved(sizes: list[int]) -> None:
+    """Many small changes must not add up to a large one that is lost when the record is dropped."""
+    storage = MemoryHostStorage()
+    hosts = table(storage, limit=1)
+    record = hosts.meet(A)
+    for size in sizes:
+        hosts.set_available(record, size)
+        hosts.set_referrers(record, size)
+        save(hosts, storage)
+        saved = storage.host(A)
+        assert saved is not None
+        assert abs(saved.available - size) <= 0.1 * size
+        assert abs(saved.referrers - size) <= 0.1 * size
+
+
+def test_small_change_of_a_size_and_the_same_address_are_not_saved() -> None:
+    storage = MemoryHostStorage()
+    hosts = table(storage)
+    hosts.set_available(hosts.meet(B), 100_000)  # the growth of the largest host is a change of its own
+    save(hosts, storage)
+    record = hosts.meet(A)
+    hosts.set_address(record, "192.0.2.1")
+    hosts.set_available(record, 1_000)
+    assert [each.address for each in save(hosts, storage).records] == ["192.0.2.1"]
+    hosts.set_address(record, "192.0.2.1")
+    hosts.set_available(record, 1_001)
+    assert not hosts.has_changes
+    hosts.set_address(record, "192.0.2.2")
+    assert [each.address for each in save(hosts, storage).records] == ["192.0.2.2"]
 
 
 def test_unsaved_records_are_never_dropped() -> None:

@@ -94,7 +94,7 @@ class Budgets:
     def update_sizes(self, host: HostRecord, left_count: int) -> None:
         """Note that the repository has so many URLs of a host that were not visited, and which sites link to it."""
         if self._limits.star_pages is not None:
-            host.referrers = self.referrers.count(host.name)
+            self._hosts.set_referrers(host, self.referrers.count(host.name))
         self._hosts.set_available(host, min(host.pages + left_count, self._limits.page_limit_of(host)))
 
     def limit_of(self, host: HostRecord) -> str | None:
@@ -115,8 +115,7 @@ class Budgets:
 
     def note_address(self, host: HostRecord, address: str) -> None:
         """Remember the address of a host that is about to be visited."""
-        if host.address != address:
-            host.address = address
+        self._hosts.set_address(host, address)
 
     def count(self, page: Page, host: str, signature: int) -> None:
         """Count an answer that was stored, if it is a page. The signature is that of its text, 0 for none."""

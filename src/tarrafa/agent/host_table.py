@@ -8,6 +8,7 @@ early.
 A host's record can be exported whole and imported by another owner.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ from tarrafa.records import Failure, FailureKind, Page, Timings
 
 HOSTS_LIMIT = 200_000  # records in memory
 _UNKNOWN_LIMIT = 200_000
+_TENTH = math.log(1.1)
 LARGEST = "largest host"  # in the counts: its size, as the sum of its growth
 
 
@@ -63,7 +65,7 @@ class HostRecord:
     referrers: int = 0
     copies: int = 0
     # Pages that it has for this crawl: those kept, and the URLs that are known and not visited, within its limit. Set
-    # whenever the repository schedules it, so it is saved only with other changes.
+    # whenever the repository schedules it, and saved with other changes, or when it has grown or shrunk by a tenth.
     available: int = 0
     wall: str = ""  # the bot wall that sent a challenge page; empty for none
     slowed_patterns: str = ""  # of its URLs, as `HostYields` dumps them; empty for none
@@ -239,11 +241,27 @@ class HostTable:
 
     def set_available(self, record: HostRecord, pages_count: int) -> None:
         """Set how many pages a host has for this crawl."""
+        self._note_size(record, record.available, pages_count)
         record.available = pages_count
         growth = pages_count - self.largest_count
         if growth > 0:
             self.largest_count = pages_count
             self._counts[LARGEST] += growth
+
+    def set_referrers(self, record: HostRecord, sites_count: int) -> None:
+        """Set how many other sites link to a host."""
+        self._note_size(record, record.referrers, sites_count)
+        record.referrers = sites_count
+
+    def set_address(self, record: HostRecord, address: str) -> None:
+        if record.address != address:
+            record.address = address
+            self.changed(record)
+
+    def _note_size(self, record: HostRecord, former: int, new: int) -> None:
+        """Save the record if a size has another magnitude, so that what storage has is right to a tenth."""
+        if new != former and _magnitude(new) != _magnitude(former):
+            self.changed(record)
 
     def changed(self, record: HostRecord) -> None:
         """Save the record with the next checkpoint."""
@@ -389,6 +407,11 @@ class HostTable:
         with ExitStack() as parts:
             parts.callback(self._journal.close)
             parts.callback(self._storage.close)
+
+
+def _magnitude(count: int) -> int:
+    """Return the same number for counts that differ by less than a tenth and are rounded alike."""
+    return int(math.log(count) / _TENTH) if count > 0 else -1
 
 
 def _count_answer(record: HostRecord, times: Timings) -> None:
