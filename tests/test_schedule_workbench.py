@@ -3,7 +3,7 @@
 import pytest
 
 from tarrafa.records import FailureKind
-from tarrafa.schedule.delays import ConstantDelay, Delays, HostTraits, TenTimesDelay
+from tarrafa.schedule.delays import ConstantDelay, DeadlineDelay, Delays, HostTraits, TenTimesDelay
 from tarrafa.schedule.hosts import CALL_HOSTS_COUNT
 from tarrafa.schedule.messages import (
     BackOff,
@@ -150,6 +150,27 @@ def test_crawl_delay_that_becomes_known_counts_from_the_last_answer() -> None:
     bench.update_traits(A, HostTraits(crawl_delay_seconds=30.0), 10.5)
     assert bench.next(39.9) is None
     assert bench.next(40.0) is not None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ready_at"),
+    [([48], 20.0), ([48, 47, 46], 20.0), ([40], 25.0), ([48, 47, 46, 45, 44, 40], 25.0), ([40, 39, 50], 25.0)],
+)
+def test_delay_that_grows_with_known_sizes_counts_from_the_last_answer_if_it_is_longer_by_a_tenth(
+    sizes: list[int], ready_at: float
+) -> None:
+    """The delay is 1,000 seconds divided by the pages. Small changes add up; a shorter delay is for the next wait."""
+    bench = with_hosts(A, bench=Workbench(Delays(DeadlineDelay(100.0, 1_000.0)), RetryPolicy()))
+    bench.update_sizes(A, 50, 50, 0.0)
+    bench.ended(visited(bench, 0.0), 0.0, OK)
+    for size in sizes:
+        bench.update_sizes(A, size, 50, 0.5)
+        bench.check()
+    assert bench.next(ready_at - 0.1) is None
+    bench.ended(visited(bench, ready_at), ready_at, OK)
+    delay = 1_000.0 / sizes[-1]
+    assert bench.next(ready_at + delay - 0.1) is None
+    assert bench.next(ready_at + delay) is not None
 
 
 def test_visit_that_was_not_made_begins_no_delay() -> None:

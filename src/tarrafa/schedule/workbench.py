@@ -3,7 +3,8 @@
 `now` is monotonic seconds and only compared with earlier values of it. Guarantees, after any sequence of events:
 
 1. A host is visited again only when its delay has passed since the end of its last answer: the longest of policy,
-   Crawl-delay, Retry-After and back-off. Leaving and coming back in between changes nothing.
+   Crawl-delay, Retry-After and back-off. Leaving and coming back in between changes nothing. The policy's delay is
+   that of the sizes known at the answer, or a longer one by `update_sizes`.
 2. An address is visited again only when the delay of addresses has passed since the end of the last answer from it
    (or the delay of the host that was visited there, when that is shorter).
 3. At most one visit is in flight to a host, and at most one to an address.
@@ -67,6 +68,7 @@ from tarrafa.schedule.retry_policy import (
     RetryStep,
 )
 
+_LONGER = 1.1  # times the wait of a host, at which it is moved in its queue because its size is known better
 _FINAL = FollowUp()
 _WAITING, _IN_FLIGHT = HostState.WAITING, HostState.IN_FLIGHT
 
@@ -137,11 +139,20 @@ class Workbench:
             self.update_traits(name, host.traits._replace(crawl_delay_seconds=crawl_delay_seconds), now)
 
     def update_sizes(self, name: str, pages_count: int, largest_count: int, now: float) -> None:
-        """Set the pages available at a host, and at the largest host, as more URLs become known."""
+        """Set the pages available at a host, and at the largest host, as more URLs become known.
+
+        A delay that is longer by a tenth or less counts from the next answer: to move a host takes time that grows
+        with the hosts at its address, and sizes change all the time.
+        """
         host = self._hosts.by_name.get(name)
-        if host is not None and (host.traits.pages_count, host.traits.largest_count) != (pages_count, largest_count):
-            traits = host.traits._replace(pages_count=pages_count, largest_count=largest_count)
+        if host is None or (host.traits.pages_count, host.traits.largest_count) == (pages_count, largest_count):
+            return
+        traits = host.traits._replace(pages_count=pages_count, largest_count=largest_count)
+        delay = self._delays.host_seconds(traits, host.download_seconds)
+        if host.visited_at + delay / _LONGER > host.ready_at:
             self.update_traits(name, traits, now)
+        else:
+            host.traits = traits
 
     def next_unresolved(self, now: float) -> str | None:
         """Return a host to resolve. The answer goes to `resolved` or `resolve_failed`."""
