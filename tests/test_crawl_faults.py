@@ -16,7 +16,7 @@ ROBOTS = "/robots.txt"
 
 def test_chain_of_pages_longer_than_any_depth_of_old_is_crawled_to_its_end_with_its_true_depth(tmp_path: Path) -> None:
     """An archive whose pages lead from one to the next."""
-    length = 150
+    length = 70
 
     def answers(path: str) -> bytes:
         if path == ROBOTS:

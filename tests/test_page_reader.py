@@ -18,9 +18,24 @@ from tarrafa.records import Page
 A = "http://a.example"
 
 
-def children() -> list[int]:
+def all_children() -> set[int]:
     threads = Path("/proc/self/task").iterdir()
-    return [int(word) for thread in threads for word in (thread / "children").read_text().split()]
+    return {int(word) for thread in threads for word in (thread / "children").read_text().split()}
+
+
+# Other tests of this process may have left helpers of multiprocessing. Filled before each test.
+_strangers: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _know_strangers() -> None:
+    _strangers.clear()
+    _strangers.update(all_children())
+
+
+def children() -> list[int]:
+    """The processes that this test has started."""
+    return sorted(all_children() - _strangers)
 
 
 def page(body: str) -> Page:

@@ -19,6 +19,7 @@ import shutil
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -97,9 +98,9 @@ def open_index_reader(folder: Path) -> tantivy.Index:
     for _ in range(_READ_TRIES):
         stamp = index_stamp(folder)
         try:
-            with tempfile.TemporaryDirectory(prefix="tarrafa-index-") as links:
-                _link_files(folder, Path(links))
-                index = tantivy.Index.open(links)
+            with _temporary_folder() as links:
+                _link_files(folder, links)
+                index = tantivy.Index.open(str(links))
         except PermissionError as error:
             raise WorkError(describe_disk_error(error, folder)) from error
         except (ValueError, OSError) as error:
@@ -112,6 +113,14 @@ def open_index_reader(folder: Path) -> tantivy.Index:
         _register_tokenizer(index)
         return index
     raise WorkError(f"{folder} changes faster than it can be read; try again")
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Yield a temporary folder. A thread of tantivy may create a lock file there while it is removed, once."""
+    with tempfile.TemporaryDirectory(prefix="tarrafa-index-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _link_files(folder: Path, links: Path) -> None:

@@ -264,7 +264,7 @@ class MemoryRepository:
             known=len(others) - collected_before,
             collected_now=len(now),
             fresh=[each.url for each in fresh if each.visit is None],
-            collisions=collisions,
+            collisions=tuple(collisions),
         )
 
     def _without_collisions(

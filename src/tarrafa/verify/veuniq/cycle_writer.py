@@ -91,7 +91,7 @@ class CycleWriter:
         self._write_visits(after, columns, waiting, judgement, fresh.order)
         runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
         blocks = self._written(after, content, BlockContent(runs, columns, hosts))
-        return blocks, _found(block, judgement, fresh)._replace(collisions=collisions)
+        return blocks, _found(block, judgement, fresh)._replace(collisions=tuple(collisions))
 
     def weighed(self, block: Block, weigh: Weigh) -> Block:
         """Return the block with new weights of the URLs that are not collected, with their file written."""
