@@ -15,6 +15,8 @@ from tarrafa.records import Page
 from tarrafa.task_process import ProcessEndedError, TaskProcess
 
 TIMEOUT_SECONDS = 60.0
+_START_SECONDS = 60.0  # for the other process to start
+_BLANK = Page("http://blank.invalid/", 200, (("Content-Type", "text/html"),), b"<p>", at=0.0)
 _TRIES = 2
 
 
@@ -65,10 +67,9 @@ class ExtractPool:
 
     async def _extract(self, page: Page, body: bytes) -> TimedExtract:
         for _ in range(_TRIES):
-            if self._process is None:
-                self._process = TaskProcess()
             try:
-                found = await _extract_in(self._process, page, body, self._options)
+                process = self._process or await self._start()
+                found = await _extract_in(process, page, body, self._options, TIMEOUT_SECONDS)
             except ProcessEndedError:  # it was killed, by this page or by the system
                 self.close()
                 continue
@@ -79,17 +80,26 @@ class ExtractPool:
         unread = Extract(page.url, PageFormat.OTHER, base_url=page.url, cuts=(Cut.LINKS, Cut.TEXT))
         return TimedExtract(unread, 0.0)
 
+    async def _start(self) -> TaskProcess:
+        """Start the process and let it parse a blank page, so that no timeout includes its start and its imports."""
+        self._process = TaskProcess()
+        if await _extract_in(self._process, _BLANK, _BLANK.body, self._options, _START_SECONDS) is None:
+            raise ProcessEndedError
+        return self._process
+
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.close()
 
 
-async def _extract_in(process: TaskProcess, page: Page, body: bytes, options: ExtractOptions) -> TimedExtract | None:
+async def _extract_in(
+    process: TaskProcess, page: Page, body: bytes, options: ExtractOptions, timeout_seconds: float
+) -> TimedExtract | None:
     """Return what the process finds; None if it takes too long. Then, and if the caller is cancelled, it is killed."""
     task = asyncio.ensure_future(asyncio.to_thread(process.run, extract_apart, page, body, options))
     try:
-        done, _ = await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
+        done, _ = await asyncio.wait([task], timeout=timeout_seconds)
         return await task if done else None
     finally:
         if not task.done():
