@@ -44,7 +44,8 @@ check: install
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest
+	@# Two processes, each with whole files, because most tests wait for processes of their own.
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_urls.py
