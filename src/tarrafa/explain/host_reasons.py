@@ -3,10 +3,9 @@
 from typing import Any
 
 from tarrafa.agent import HostRecord, HostStatus
-from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
 from tarrafa.explain.evidence import HostEvidence, RunEvidence
 from tarrafa.explain.remedies import remedy_of
-from tarrafa.explain.url_reasons import Explanation, Verdict, host_facts, moment, refusal_text
+from tarrafa.explain.url_reasons import Explanation, Verdict, end_of_host, host_facts, moment, refusal_text
 from tarrafa.obey import Basis
 from tarrafa.units import rough_duration
 
@@ -24,20 +23,10 @@ def explain_host(host: HostEvidence, run: RunEvidence, now: float) -> Explanatio
 
 
 def _ended(host: HostEvidence) -> Explanation | None:
-    record = host.record
     if host.refusal:
         return _of(host, Verdict.REFUSED, f"The host is not visited: {refusal_text(host.refusal)}.")
-    if record is not None and record.pages >= host.pages_limit:
-        why = f"The host has given {record.pages:,} pages, and its limit is {host.pages_limit:,}. {_left(host)}"
-        return _of(host, Verdict.HOST_LIMIT, why, remedy_of("pages"))
-    if record is not None and record.reason in (SITE_LIMIT, ADDRESS_LIMIT):
-        unit = "site" if record.reason == SITE_LIMIT else "address"
-        why = f"The hosts of its {unit} together have given as many pages as they may. {_left(host)}"
-        return _of(host, Verdict.HOST_LIMIT, why, remedy_of(record.reason))
-    if record is not None and record.status == HostStatus.GIVEN_UP:
-        why = f"The host was given up ({record.reason}) after {record.failures:,} failures. {_left(host)}"
-        return _of(host, Verdict.GIVEN_UP, why, remedy_of(record.reason))
-    return None
+    end = end_of_host(host)
+    return None if end is None else _of(host, end.verdict, f"{end.why} {_left(host)}", end.remedy)
 
 
 def _suspended(host: HostEvidence, now: float) -> Explanation | None:

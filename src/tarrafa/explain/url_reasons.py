@@ -124,20 +124,36 @@ def _never(evidence: UrlEvidence) -> Explanation | None:
     host = evidence.host
     if evidence.place is None and not evidence.is_waiting:
         return _unknown(evidence)
-    robots, record = host.robots, host.record
+    robots = host.robots
     if robots is not None and not robots.is_allowed and robots.basis is not Basis.UNREACHABLE:
         why = f"robots.txt of the host disallows it{_line(robots)}. At its turn it ends without a visit."
         return _of(evidence, Verdict.DISALLOWED, why)
-    if record is not None and record.pages >= host.pages_limit:
+    return None if (end := end_of_host(host)) is None else _of(evidence, *end)
+
+
+class HostEnd(NamedTuple):
+    """Why no URL of a host is visited any more."""
+
+    verdict: Verdict
+    why: str
+    remedy: str
+
+
+def end_of_host(host: HostEvidence) -> HostEnd | None:
+    """Return why no URL of a host is visited any more; None if they are."""
+    record = host.record
+    if record is None:
+        return None
+    if record.pages >= host.pages_limit:
         why = f"The host has given {record.pages:,} pages, and its limit is {host.pages_limit:,}."
-        return _of(evidence, Verdict.HOST_LIMIT, why, remedy_of("pages"))
-    if record is not None and record.reason in (SITE_LIMIT, ADDRESS_LIMIT):
+        return HostEnd(Verdict.HOST_LIMIT, why, remedy_of("pages"))
+    if record.reason in (SITE_LIMIT, ADDRESS_LIMIT):
         unit = "site" if record.reason == SITE_LIMIT else "address"
         why = f"The hosts of its {unit} together have given as many pages as they may."
-        return _of(evidence, Verdict.HOST_LIMIT, why, remedy_of(record.reason))
-    if record is not None and record.status == HostStatus.GIVEN_UP:
+        return HostEnd(Verdict.HOST_LIMIT, why, remedy_of(record.reason))
+    if record.status == HostStatus.GIVEN_UP:
         why = f"The host was given up ({record.reason}) after {record.failures:,} failures."
-        return _of(evidence, Verdict.GIVEN_UP, why, remedy_of(record.reason))
+        return HostEnd(Verdict.GIVEN_UP, why, remedy_of(record.reason))
     return None
 
 
