@@ -67,7 +67,7 @@ def test_outage_is_told_as_it_begins_and_ends_and_no_page_is_lost(
     monkeypatch.setattr("tarrafa.schedule.outage.PROBE_MIN_SECONDS", 0.01)
     web = CutWeb()
     watch, logger = OutageWatch(web), logging.getLogger("tarrafa")
-    monkeypatch.setattr(logger, "level", logging.INFO)
+    level = logger.level
 
     async def story() -> tuple[Ending, int, dict[str, int]]:
         async with AsyncExitStack() as stack:
@@ -76,7 +76,9 @@ def test_outage_is_told_as_it_begins_and_ends_and_no_page_is_lost(
                 address = f"127.0.0.{number}"
                 doors.append((address, await stack.enter_async_context(opened(web.serve, address))))
             seeds = tuple(f"http://{address}:{door.port}/" for address, door in doors)
-            agent = wiring.agent(HASTE, CrawlFolder(tmp_path / "crawl"), seeds, RunLimits(is_waiting=True))
+            agent = wiring.agent(
+                HASTE, CrawlFolder(tmp_path / "crawl"), seeds, RunLimits(seconds=300.0, is_waiting=True)
+            )
             try:
                 told = await agent.run(seeds, lambda _: None)
             finally:
@@ -84,9 +86,11 @@ def test_outage_is_told_as_it_begins_and_ends_and_no_page_is_lost(
             return told.ending, told.pages, dict(told.outcomes)
 
     logger.addHandler(watch)
+    logger.setLevel(logging.INFO)  # a level that is assigned is not seen by loggers that were asked before
     try:
         assert asyncio.run(story()) == (Ending.DONE, HOSTS_COUNT * PAGES_COUNT, {"fetched": HOSTS_COUNT * PAGES_COUNT})
     finally:
         logger.removeHandler(watch)
+        logger.setLevel(level)
     assert [entry["event"] for entry in watch.entries] == ["outage begun", "outage ended"]
     assert watch.entries[1]["seconds"] > 0
