@@ -19,6 +19,7 @@ from tarrafa.logs import JsonFormatter
 
 HOSTS_COUNT, PAGES_COUNT, PAGES_BEFORE = 6, 30, 40
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+LIMITS = RunLimits(seconds=300.0, is_waiting=True)
 HASTE = Configuration(
     crawl=replace(CrawlSection(), allow_private=True),
     politeness=replace(PolitenessSection(), delay_seconds=0.0, address_delay_seconds=0.0, back_off_seconds=0.001),
