@@ -161,3 +161,22 @@ def test_neutral_visits_change_nothing() -> None:
         assert yields.note(url, Fruit.NEUTRAL) == []
     assert not yields.is_suspicious
     assert FRUITLESS_MAX == CREDIT + 2 * STEPS
+
+
+SEGMENTS = st.sampled_from(["loja", "doc", "7", "12", "a9", "x.html", "page-3", "", "9f8e7d6c5b4a"])
+PATHS = st.lists(SEGMENTS, min_size=1, max_size=3).map(lambda parts: f"{HOST}/{'/'.join(parts)}")
+QUERIES = st.sampled_from(["", "", "?a=1", "?a=2&b=x", "?sid=9f8e7d6c5b4a"])
+URLS = st.builds("{}{}".format, PATHS, QUERIES)
+
+
+@given(st.lists(st.tuples(URLS, st.sampled_from([*BARREN, Fruit.NEW]), st.integers(1, 20)), max_size=40), URLS)
+def test_the_quick_refusal_is_that_of_all_patterns(visits: list[tuple[str, Fruit, int]], other: str) -> None:
+    yields = HostYields()
+    for url, fruit, times in visits:
+        for _ in range(times):
+            yields.note(url, fruit)
+        assert yields.refusal(other) == yields.refusal_by_patterns(other)
+    for url, _, _ in visits:
+        assert yields.refusal(url) == yields.refusal_by_patterns(url)
+    loaded = HostYields.load(yields.dump())
+    assert loaded.refusal(other) == loaded.refusal_by_patterns(other)

@@ -143,6 +143,11 @@ def parameters(url: str) -> list[tuple[str, str]]:
     return found
 
 
+def first_segment(path: str) -> str:
+    """Return the first segment of a path, or of a pattern that begins as one."""
+    return path[1:].partition("/")[0].partition("?")[0]
+
+
 def parameters_count(url: str) -> int:
     """Return how many parameters the query of a URL has."""
     query = url.partition("?")[2]

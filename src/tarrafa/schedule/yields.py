@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from tarrafa.schedule.url_patterns import ByFineness, PatternMaker, UrlPatterns
+from tarrafa.schedule.url_patterns import ByFineness, PatternMaker, UrlPatterns, first_segment, shape
 
 CREDIT = 6
 CREDIT_MAX = ByFineness(
@@ -112,6 +112,8 @@ class HostYields:
         # one if there is another.
         self._yields: OrderedDict[str, PatternYield] = OrderedDict()
         self._slowed_count = 0
+        # First segments of the paths of slowed patterns. Filled by _may_refuse, None when a pattern has changed.
+        self._slowed_firsts: frozenset[str] | None = None
 
     @property
     def patterns_count(self) -> int:
@@ -141,7 +143,22 @@ class HostYields:
         return last
 
     def refusal(self, url: str) -> str | None:
-        """Return why a URL is not to be visited now; None if it may be."""
+        """Return why a URL is not to be visited now; None if it may be. Quick for most links of a host."""
+        return self.refusal_by_patterns(url) if self._may_refuse(url) else None
+
+    def _may_refuse(self, url: str) -> bool:
+        """Return False if no slowed pattern can be one of the URL's, by the first segment of its path alone."""
+        if "?" in url:
+            return True
+        firsts = self._slowed_firsts
+        if firsts is None:
+            slowed = (name for name, each in self._yields.items() if each.step)
+            firsts = self._slowed_firsts = frozenset(first_segment(name) for name in slowed)
+        # A path of one segment has the patterns `/*` and `/…` besides.
+        return "*" in firsts or "…" in firsts or shape(first_segment(url[url.find("/", 8) :])) in firsts
+
+    def refusal_by_patterns(self, url: str) -> str | None:
+        """Return the same as `refusal`, by all patterns of the URL."""
         found = [self._yields.get(pattern) for pattern in self._responsible(self._maker.patterns(url))]
         slowest = max((each for each in found if each is not None), key=lambda each: each.step, default=None)
         if slowest is None or not slowest.step:
@@ -160,6 +177,8 @@ class HostYields:
             known = self._yields.get(pattern) or self._add(pattern)
             self._yields.move_to_end(pattern)
             change = known.note(fruit, credit_max)
+            if change:
+                self._slowed_firsts = None
             self._slowed_count += (change > 0 and known.step == change) - (change < 0 and not known.step)
             if change > 0 and (known.step == 1 or known.is_refused):
                 news.append(_told(pattern, known))
@@ -177,6 +196,7 @@ class HostYields:
         if len(self._yields) >= PATTERNS_LIMIT:
             oldest = next((name for name, each in self._yields.items() if not each.step), next(iter(self._yields)))
             self._slowed_count -= self._yields.pop(oldest).step > 0
+            self._slowed_firsts = None
         found = self._yields[pattern] = PatternYield()
         return found
 
