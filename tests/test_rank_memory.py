@@ -97,6 +97,6 @@ def test_a_url_takes_at_most_24_bytes(folder: Path) -> None:
 
 
 def test_links_take_no_memory(folder: Path) -> None:
-    """The whole graph in memory took at least 20 bytes for each link."""
+    """The whole graph in memory took at least 20 bytes for each link; what is left are buffers that fill up."""
     few, many = (peak_bytes(folder / str(links), 5_000, links) for links in (4, 16))
-    assert many - few < 60_000
+    assert many - few < 4 * 5_000 * (16 - 4)
