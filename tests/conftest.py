@@ -5,6 +5,7 @@ a seed that is printed; TARRAFA_TEST_SEED repeats a run. A busy machine decides 
 deadlines, and no health check judges how long it takes to draw a case, or how many are rejected.
 """
 
+import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -37,6 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the plugin of hypothesis its seed, as --hypothesis-seed does, before it looks for one."""
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.get(SEED_VARIABLE) or str(secrets.randbelow(10**9))
+
+
+@pytest.fixture(autouse=True)
+def _log_level_of_the_start() -> Iterator[None]:
+    """A command that runs in this process sets the level of the log, and later tests would see its events."""
+    yield
+    logging.getLogger("tarrafa").setLevel(logging.NOTSET)
 
 
 @pytest.hookimpl(trylast=True)
