@@ -3,7 +3,7 @@
 The experiment of Cho, Garcia-Molina and Page. A bare graph is crawled by the policies that need neither URLs nor hosts,
 a few pages at a time, without politeness. The synthetic web is crawled by every policy, by the production frontier and
 workbench on virtual time, with a workbench that holds an eighth of the hosts. `best known` is no policy: it takes the
-known page of the greatest true rank, which nobody knows in a crawl.
+known page of the greatest true rank, which is unknown in a crawl.
 """
 
 import csv
