@@ -6,6 +6,7 @@ best first. Pure: it does no I/O and reads no clock.
     policies   what a visit to each page is worth; one small class for each policy
     price      the value above which the bandwidth is filled, from counts of values
     looks      a look at the pages of a block
+    rounds     when blocks are looked at, and how many visits a round may choose
 
 Not done here: storing histories (`verify`), and politeness: a refresh takes a turn of its host like every visit.
 """
@@ -26,11 +27,13 @@ from tarrafa.refresh.policies import (
     stale_value,
 )
 from tarrafa.refresh.price import BINS, Price, counts_of_values, price_of, worth_visiting
+from tarrafa.refresh.rounds import Load, Rounds, RoundSettings
 
 __all__ = [
     "BINS",
     "POLICIES",
     "ByImportance",
+    "Load",
     "Look",
     "LookSettings",
     "LookTime",
@@ -41,6 +44,8 @@ __all__ = [
     "Price",
     "Proportional",
     "RefreshPolicy",
+    "RoundSettings",
+    "Rounds",
     "Uniform",
     "counts_of_values",
     "look",

@@ -13,10 +13,11 @@ F64 = NDArray[np.float64]
 
 
 class LookSettings(NamedTuple):
-    """What bounds a look, whatever the policy."""
+    """What bounds a look, whatever the policy. Each interval is one number for all pages, or one for each."""
 
-    floor_seconds: float = 90 * DAY_SECONDS  # a page that waits longer comes first
-    floor_share: float = 0.2  # of the visits, for pages that wait longer than that
+    shortest_seconds: F64 | float = 0.0  # no page is visited sooner after its last visit
+    longest_seconds: F64 | float = 90 * DAY_SECONDS  # a page that waits longer comes first
+    longest_share: float = 0.2  # of the visits, for pages that wait longer than that
 
 
 DEFAULT_SETTINGS = LookSettings()
@@ -49,23 +50,31 @@ def look(
 
     `rates` are the mean rates of the hosts of the pages, `chance` random numbers from 0 to 1, one for each page.
     """
-    values = values_at(histories, rates, policy, time.now)
+    values = values_at(histories, rates, policy, time.now, settings)
     is_chosen = worth_visiting(values, price, chance)
     chosen = np.flatnonzero(is_chosen)
     order = np.argsort(-values[chosen], kind="stable")
-    late = _late(histories, time.now, ~is_chosen & (values > 0), int(settings.floor_share * len(chosen)), settings)
+    late = _late(histories, time.now, ~is_chosen & (values > 0), int(settings.longest_share * len(chosen)), settings)
     chosen = np.concatenate((late, chosen[order][: len(chosen) - len(late)]))
-    return Look(chosen, _next_counts(histories, rates, policy, chosen, time))
+    return Look(chosen, _next_counts(histories, rates, policy, chosen, time, settings))
 
 
-def values_at(histories: Histories, rates: F64, policy: RefreshPolicy, now: float) -> F64:
+def values_at(
+    histories: Histories, rates: F64, policy: RefreshPolicy, now: float, settings: LookSettings = DEFAULT_SETTINGS
+) -> F64:
     """Return what a visit to each page is worth at a moment; 0 for a page that must not be visited yet."""
     values = policy.values(page_states(histories, rates, now))
-    return np.where(histories.not_before <= now, values, 0.0)
+    is_open = (histories.not_before <= now) & (histories.visited + settings.shortest_seconds <= now)
+    return np.where(is_open, values, 0.0)
 
 
 def _next_counts(
-    histories: Histories, rates: F64, policy: RefreshPolicy, chosen: NDArray[np.int64], time: LookTime
+    histories: Histories,
+    rates: F64,
+    policy: RefreshPolicy,
+    chosen: NDArray[np.int64],
+    time: LookTime,
+    settings: LookSettings,
 ) -> Counts:
     """Count the values of the pages as they will be at the next look, when the chosen ones have been visited.
 
@@ -75,13 +84,13 @@ def _next_counts(
     visited = histories.visited.copy()
     visited[chosen] = time.now
     later = histories._replace(visited=visited)
-    return counts_of_values(values_at(later, rates, policy, time.now + time.round_seconds))
+    return counts_of_values(values_at(later, rates, policy, time.now + time.round_seconds, settings))
 
 
 def _late(
     histories: Histories, now: float, is_open: NDArray[np.bool_], limit: int, settings: LookSettings
 ) -> NDArray[Any]:
-    """Return the pages that wait longer than the floor and were not chosen by their value, the longest first."""
+    """Return the pages that wait longer than they may and were not chosen by their value, the longest first."""
     waits = now - histories.visited.astype(np.float64)
-    late = np.flatnonzero(is_open & (waits > settings.floor_seconds))
+    late = np.flatnonzero(is_open & (waits > settings.longest_seconds))
     return late[np.argsort(-waits[late], kind="stable")][:limit]
