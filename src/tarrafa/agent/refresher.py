@@ -1,0 +1,218 @@
+"""Chooses which collected pages are visited again: looks at the blocks of the repository, one after the other.
+
+`refresh` values the pages and sets the price; the repository gives their histories and, of the chosen ones, their URLs.
+Nothing is marked on disk: what was chosen and not visited is worth more at the next look. Used by one thread at a time.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarrafa.clock import Instant
+from tarrafa.configuration import HostTables
+from tarrafa.histories import DAY_SECONDS, Phase, host_rates
+from tarrafa.refresh import (
+    BINS,
+    Load,
+    LookSettings,
+    LookTime,
+    Price,
+    RefreshPolicy,
+    Rounds,
+    RoundSettings,
+    counts_of_values,
+    look,
+    price_of,
+    values_at,
+    worth_visiting,
+)
+from tarrafa.verify import BlockHistories, KnownPage, Repository
+
+F64 = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+HOST_PAGES = 1_000  # of one host, that one look chooses at most
+PASS_SECONDS = 60.0  # between two passes over all blocks, while pages of the last one are left
+_ALL = Price()
+_RNG_SEED = 1
+
+
+class RefreshMode(StrEnum):
+    """What a run does with pages that were collected before."""
+
+    NOTHING = "nothing"
+    FOREVER = "forever"  # keeps them fresh, and never ends by itself
+    ROUND = "round"  # visits once what is worth most, and nothing new
+    AGAIN = "again"  # visits all of them once more
+
+
+class RefreshIntervals(NamedTuple):
+    """Bounds of the time between two visits to a page; those of `[[host]]` tables come first."""
+
+    shortest_seconds: float = 3_600.0
+    longest_seconds: float = 90 * DAY_SECONDS
+    tables: HostTables = HostTables()
+
+    def of(self, block: BlockHistories) -> LookSettings:
+        """Return the bounds of each page of a block."""
+        if not self.tables:
+            return LookSettings(self.shortest_seconds, self.longest_seconds)
+        settings = [self.tables.of(name) for name in block.host_names]
+        shortest = [_default(each.refresh_shortest_seconds, self.shortest_seconds) for each in settings]
+        longest = [_default(each.refresh_longest_seconds, self.longest_seconds) for each in settings]
+        return LookSettings(np.array(shortest, np.float64)[block.hosts], np.array(longest, np.float64)[block.hosts])
+
+
+class RefreshSettings(NamedTuple):
+    """How pages are chosen."""
+
+    mode: RefreshMode
+    policy: RefreshPolicy
+    intervals: RefreshIntervals = RefreshIntervals()
+    rounds: RoundSettings = RoundSettings()
+    budget: int | None = None  # visits of a `ROUND`; None for all pages that may be visited
+    delay_seconds: float = 5.0  # between two visits to a host, as most have it
+
+
+class Refresher(Protocol):
+    """Looks at one block after the other. Nothing is due before `due_at`, by the monotonic clock."""
+
+    @property
+    def due_at(self) -> float: ...
+
+    def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
+        """Return the block to look at now; None if there is none."""
+        ...
+
+    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
+        """Return the pages of a block that are to be visited, the best first."""
+        ...
+
+    def taken(self, count: int) -> None:
+        """Note that so many of the chosen pages were new to the caller."""
+        ...
+
+
+def make_refresher(repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
+    """Return the refresher of a run. `began_at` is the wall-clock time at which its round began."""
+    if settings.mode is RefreshMode.FOREVER:
+        return SteadyRefresh(repository, settings, at)
+    return RefreshRound(repository, settings, began_at, at)
+
+
+class SteadyRefresh:
+    """Looks at each block in turn, for ever, and chooses what is worth the price of the bandwidth."""
+
+    def __init__(self, repository: Repository, settings: RefreshSettings, at: Instant) -> None:
+        self._repository = repository
+        self._settings = settings
+        self._rounds = Rounds(settings.rounds, at.monotonic)
+        self._chance = np.random.default_rng(_RNG_SEED)
+        self._blocks_count = 1
+
+    @property
+    def due_at(self) -> float:
+        return self._rounds.due_at
+
+    def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
+        self._blocks_count = len(blocks)
+        block = self._rounds.next_block(blocks)
+        if block is None:
+            self._rounds.wait(at.monotonic)
+        return block
+
+    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
+        found, policy = self._repository.histories(block), self._settings.policy
+        rates, intervals = rates_of(found, self._repository.mean_rate()), self._settings.intervals.of(found)
+        counts = counts_of_values(values_at(found.histories, rates, policy, at.wall, intervals))
+        price = self._rounds.price(block, counts, load, at.monotonic)
+        time = LookTime(at.wall, self._rounds.round_seconds)
+        chance = self._chance.random(len(rates))
+        chosen = look(found.histories, rates, policy, price, time, chance, intervals)
+        turns = self._rounds.round_seconds / max(self._settings.delay_seconds, 1e-3)
+        positions = best_of_hosts(found, chosen.chosen, int(min(max(turns, 1.0), HOST_PAGES)))
+        self._rounds.note(block, chosen.counts, len(positions), self._blocks_count, at.monotonic)
+        return self._repository.known_pages(block, found.histories.row[positions])
+
+    def taken(self, count: int) -> None:
+        """Do nothing: the next look counts what was visited."""
+
+
+class RefreshRound:
+    """Looks at the blocks until each page was visited once, or the budget is spent."""
+
+    def __init__(self, repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> None:
+        self._repository = repository
+        self._settings = settings
+        self._began_at = began_at
+        self._chance = np.random.default_rng(_RNG_SEED)
+        # Set by the first look, if there is a budget.
+        self._price = _ALL if settings.budget is None else None
+        self._budget = settings.budget  # visits that are left
+        # Blocks that are still to be looked at in this pass. Filled and emptied by next_block.
+        self._left: list[int] | None = None
+        self.due_at = at.monotonic
+
+    def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
+        if self._left is None:
+            self._left = list(blocks)
+        if not self._left:
+            # Hosts may have more pages than one look takes.
+            self._left, self.due_at = None, at.monotonic + PASS_SECONDS
+            return None
+        return self._left.pop(0)
+
+    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:  # noqa: ARG002 - the contract's
+        if self._price is None:
+            self._price = price_of(self._counts(at.wall), self._budget or 0)
+        found = self._repository.histories(block)
+        values = self._values(found, at.wall)
+        chosen = np.flatnonzero(worth_visiting(values, self._price, self._chance.random(len(values))))
+        positions = best_of_hosts(found, chosen[np.argsort(-values[chosen], kind="stable")], HOST_PAGES)
+        return self._repository.known_pages(block, found.histories.row[positions[: self._budget]])
+
+    def taken(self, count: int) -> None:
+        if self._budget is not None:
+            self._budget = max(0, self._budget - count)
+
+    def _counts(self, wall: float) -> NDArray[np.int64]:
+        """Count the values of all pages."""
+        counts = np.zeros(BINS, np.int64)
+        for block in self._repository.blocks():
+            counts += counts_of_values(self._values(self._repository.histories(block), wall))
+        return counts
+
+    def _values(self, found: BlockHistories, wall: float) -> F64:
+        """Return what a visit to each page of a block is worth in this round."""
+        histories = found.histories
+        is_open = (histories.visited < self._began_at) & (histories.phase != Phase.DROPPED)
+        if self._settings.mode is RefreshMode.AGAIN:
+            return np.where(is_open, np.maximum(wall - histories.visited, 1.0), 0.0)  # the oldest first
+        rates = rates_of(found, self._repository.mean_rate())
+        intervals = self._settings.intervals.of(found)
+        return np.where(is_open, values_at(histories, rates, self._settings.policy, wall, intervals), 0.0)
+
+
+def rates_of(block: BlockHistories, mean_rate: float) -> F64:
+    """Return the mean rate of change of the host of each page."""
+    if not len(block.hosts):
+        return np.empty(0)
+    return host_rates(block.hosts, block.histories.shape, block.histories.days, mean_rate)[block.hosts]
+
+
+def best_of_hosts(block: BlockHistories, chosen: Ints, limit: int) -> Ints:
+    """Return the first pages of each host, at most `limit`, in the order given."""
+    hosts = block.hosts[chosen]
+    order = np.argsort(hosts, kind="stable")
+    ordered = hosts[order]
+    starts = np.flatnonzero(np.concatenate(([len(ordered) > 0], ordered[1:] != ordered[:-1])))
+    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    kept: Ints = chosen[np.sort(order[place < limit])]
+    return kept
+
+
+def _default(value: float | None, general: float) -> float:
+    return general if value is None else value
