@@ -15,7 +15,9 @@ from tarrafa.histories.columns import (
     DAY_SECONDS,
     HISTORY_BYTES,
     HISTORY_TYPES,
+    Change,
     Histories,
+    PageHistory,
     Phase,
     importance_codes,
     importance_of,
@@ -23,16 +25,19 @@ from tarrafa.histories.columns import (
     new_histories,
     taken,
 )
-from tarrafa.histories.fold import REFUSED_STATUS, VisitNews, fold
+from tarrafa.histories.fold import DROPPED_STATUS, REFUSED_STATUS, VisitNews, fold
 
 __all__ = [
     "DAY_SECONDS",
+    "DROPPED_STATUS",
     "FIRST_RATE",
     "HISTORY_BYTES",
     "HISTORY_TYPES",
     "REFUSED_STATUS",
     "Belief",
+    "Change",
     "Histories",
+    "PageHistory",
     "Phase",
     "VisitNews",
     "fold",

@@ -38,6 +38,28 @@ class Phase(IntEnum):
     DROPPED = 6  # it made room for more important pages
 
 
+class Change(IntEnum):
+    """How the content that a visit found differs from that of the visit before. The numbers are on disk."""
+
+    NONE = 0
+    SLIGHT = 1  # another signature, nearly the same text
+    FULL = 2
+
+
+class PageHistory(NamedTuple):
+    """The history of one URL, for people. Times are seconds since 1970, 0 for never."""
+
+    phase: Phase
+    visited_seconds: int
+    changed_seconds: int
+    not_before_seconds: int
+    visits: int
+    changes: int
+    failures: int  # consecutive visits without a page
+    importance: float  # mean 1
+    changes_per_day: float  # believed, with the prior of its host
+
+
 class Histories(NamedTuple):
     """One entry for each collected row of a block, by row."""
 
@@ -50,7 +72,7 @@ class Histories(NamedTuple):
     visits: U16
     changes: U16  # visits that found other content than the one before
     interval: U8
-    importance: U8
+    importance: U8  # 0 if it is not known from ranks
     phase: U8
     failures: U8  # consecutive visits without a page
 

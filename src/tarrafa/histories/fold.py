@@ -41,8 +41,10 @@ _WAITS = {
     Phase.GONE: (7.0, 14.0, 28.0, 56.0, 112.0, 180.0),
     Phase.REFUSED: (1.0, 7.0, 30.0),
 }
-# The status of a URL that robots.txt disallows; no answer has it.
-REFUSED_STATUS = 1
+# The statuses from this one up to `REFUSED_END` are of visits that were not made: by robots.txt, the scope or a budget.
+REFUSED_STATUS, REFUSED_END = 1_000, 1_100
+# Of a URL that makes room for more important ones. No visit was made, so it counts as none.
+DROPPED_STATUS = 1_099
 
 
 class VisitNews(NamedTuple):
@@ -50,7 +52,7 @@ class VisitNews(NamedTuple):
 
     at_seconds: F64
     status: NDArray[np.uint16]  # 0 without an answer
-    changed: Bools  # other content than at the visit before
+    change: U8  # `Change`, against the visit before
     content_seconds: F64  # the age of the content, as the host tells it; NaN if it does not
     cache_seconds: F64  # for how long the host says that the content stays valid
 

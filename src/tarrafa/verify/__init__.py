@@ -17,6 +17,7 @@ papers compare are in `lab/engines`.
 
 from tarrafa.verify.contract import (
     Batch,
+    BlockHistories,
     Collected,
     Cycle,
     Division,
@@ -25,6 +26,7 @@ from tarrafa.verify.contract import (
     HostCollision,
     HostUrls,
     Known,
+    KnownPage,
     Quota,
     Repository,
     RepositoryCounts,
@@ -55,6 +57,7 @@ from tarrafa.verify.veuniq import (
 
 __all__ = [
     "Batch",
+    "BlockHistories",
     "Collected",
     "Cycle",
     "Division",
@@ -63,6 +66,7 @@ __all__ = [
     "HostCollision",
     "HostUrls",
     "Known",
+    "KnownPage",
     "MemoryRepository",
     "Quota",
     "Repository",

@@ -7,6 +7,7 @@
 5. Nothing that was committed is lost by a kill at any moment.
 6. A batch that is offered again changes nothing.
 7. Each URL of a cycle is exactly one of: collected before, known but not collected, collected now, fresh.
+8. Each visit of a committed batch counts once in the history of its URL, in the order of the times of the visits.
 
 A repository tells hosts apart by a hash of 64 bits. If two hosts have the same one, the first that is admitted keeps
 it: the URLs of the other are left out of the four sets, are never admitted, and are told in `Cycle.collisions`. By
@@ -25,6 +26,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import WorkError
+from tarrafa.histories import Histories, PageHistory, Phase
 from tarrafa.records import DEPTH_MAX
 
 # A list of Python strings, or an Arrow column, which is how a crawl's batches come.
@@ -38,13 +40,23 @@ HASHES = 2**64  # the blocks divide the hashes of hosts among them
 
 
 class Collected(NamedTuple):
-    """URLs whose page was fetched (the papers' L), and what is known of the page (M)."""
+    """Visits to URLs (the papers' L), and what is known of the pages (M). A URL may occur several times.
+
+    The columns from `change` on may be missing: nothing more is known then, and no content has changed. `file`,
+    `offset`, `signature` and `similarity` are of the content; a visit without content, such as a 304, repeats what the
+    caller read from the repository.
+    """
 
     urls: Urls = ()
     at_seconds: NDArray[np.float64] = np.empty(0, np.float64)  # since 1970
-    status: NDArray[np.uint16] = np.empty(0, np.uint16)
+    status: NDArray[np.uint16] = np.empty(0, np.uint16)  # see `histories` for what it does to a history
     file: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the archive
     offset: NDArray[np.uint64] = np.empty(0, np.uint64)  # in that file
+    change: NDArray[np.uint8] = np.empty(0, np.uint8)  # `histories.Change`, against the visit before
+    signature: NDArray[np.uint64] = np.empty(0, np.uint64)
+    similarity: NDArray[np.uint64] = np.empty(0, np.uint64)
+    content_seconds: NDArray[np.float32] = np.empty(0, np.float32)  # age of the content by its host; NaN if not told
+    cache_seconds: NDArray[np.float32] = np.empty(0, np.float32)  # for which its host calls it valid
 
 
 class Extracted(NamedTuple):
@@ -100,6 +112,29 @@ class Known(NamedTuple):
     file: int | None = None
     offset: int | None = None
     weight: int = 0  # only of a `Repository`
+    history: PageHistory | None = None  # of a collected URL; only of a `Repository`
+
+
+class KnownPage(NamedTuple):
+    """A collected URL that is to be visited again, and what is known of its last content."""
+
+    url: str
+    depth: int
+    visited_seconds: float  # since 1970
+    status: int  # of the last visit
+    phase: Phase
+    file: int  # of the content
+    offset: int
+    signature: int
+    similarity: int
+
+
+class BlockHistories(NamedTuple):
+    """The histories of the collected URLs of a block, by row, and their hosts. The importance of each is filled in."""
+
+    histories: Histories
+    hosts: NDArray[np.int64]  # of each history: a position in `host_names`
+    host_names: Sequence[str]
 
 
 class UrlState(StrEnum):
@@ -167,7 +202,7 @@ Keys: TypeAlias = NDArray[Any]
 # Returns a number for each URL, lower first; of equal numbers, the URL that was admitted first. The number of a URL
 # depends on its own columns only. URLs of `FIRST_PRIORITY` come before all others, whatever it returns.
 UrlOrder: TypeAlias = Callable[[UrlColumns], Keys]
-# Returns the new weights of URLs.
+# Returns the new weights of URLs; as an importance, 1_000 stands for 1, the mean, and 0 for an importance not known.
 Weigh: TypeAlias = Callable[[pa.LargeStringArray], NDArray[np.uint32]]
 
 
@@ -279,6 +314,25 @@ class Repository(UniquenessEngine, Protocol):
 
     def weigh(self, block: int, weigh: Weigh) -> None:
         """Replace the weights of all URLs of a block that are not collected. Durable on return."""
+        ...
+
+    def histories(self, block: int) -> BlockHistories:
+        """Return the histories of all collected URLs of a block, as of the last commit.
+
+        The importance of a URL is what `rate` has set, or else follows from the links to it and its depth.
+        """
+        ...
+
+    def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
+        """Return collected URLs of a block by the rows of their histories, in the order given."""
+        ...
+
+    def mean_rate(self) -> float:
+        """Return how often a page changes, in changes a day: the mean over the collected URLs of all blocks."""
+        ...
+
+    def rate(self, block: int, weigh: Weigh) -> None:
+        """Replace the importance of all collected URLs of a block. Durable on return."""
         ...
 
 
