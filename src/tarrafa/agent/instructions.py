@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tarrafa.agent.outcomes import ROBOTS
 from tarrafa.records import Failure, Request
 from tarrafa.schedule import SlowedPattern, Visit
+from tarrafa.verify import KnownPage
 
 
 class Purpose(Enum):
@@ -30,6 +31,7 @@ class Fetch(NamedTuple):
     purpose: Purpose
     distance: int = 0  # from the seeds: depth, and hops outside the scope
     cash: int = 0  # what the page passes on to those that it links to
+    known: KnownPage | None = None  # of a page that was collected before: what is known of its last content
 
 
 class EndUrl(NamedTuple):

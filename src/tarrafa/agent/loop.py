@@ -279,7 +279,7 @@ class Agent:
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
-        visit, request, purpose, distance, cash = fetch
+        visit, request, purpose, distance, cash, _ = fetch
         self._recent.begin(visit.host, request.url, self._clock.monotonic())
         got = await self._transport.fetch(request)
         seconds = self._recent.end(request.url, got, self._clock.monotonic())
