@@ -134,7 +134,7 @@ def test_whole_number_is_good_for_a_number() -> None:
             "[zzz]",
             1,
             'unknown section "zzz"; known sections are '
-            "[crawl], [urls], [order], [repository], [politeness], [fetch], [extract], [keep], [web], [log]",
+            "[crawl], [urls], [order], [repository], [politeness], [refresh], [fetch], [extract], [keep], [web], [log]",
         ),
         ("hosts = 3", 1, '"hosts" is outside of a section; did you mean [web] hosts?'),
         ("fetch = 3", 1, '"fetch" must be a section; write [fetch] on a line of its own'),

@@ -1,5 +1,6 @@
 """The arrays of tables: [[scope]] and [[host]]."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,10 @@ from hypothesis import strategies as st
 
 from tarrafa.configuration import HOST_KEYS, HostSettings, HostTables, ScopeRule, UrlBudget, host_pattern, load, to_toml
 from tarrafa.configuration.host_patterns import matches_glob
+from tarrafa.configuration.sections import REFRESH_POLICIES
 from tarrafa.errors import ConfigurationError, InputError
+from tarrafa.refresh import POLICIES, Optimal
+from tarrafa.wiring import refresh_intervals, refresh_policy
 
 BOTH = """
 [crawl]
@@ -198,3 +202,46 @@ def plain_glob(pattern: str, text: str) -> bool:
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
 def test_glob_matches_as_its_plain_twin(pattern: str, text: str) -> None:
     assert matches_glob(pattern, text) == plain_glob(pattern, text)
+
+
+def test_interval_of_a_host_is_laid_over_the_general_one() -> None:
+    configuration = load(write('[[host]]\nmatch = "suffix:br"\nrefresh_shortest = "10m"\n'))
+    intervals = refresh_intervals(configuration)
+    assert (intervals.shortest_seconds, intervals.longest_seconds) == (3_600.0, 90 * 86_400.0)
+    table = intervals.tables.of("http://www.example.br")
+    assert (table.refresh_shortest_seconds, table.refresh_longest_seconds) == (600.0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '[refresh]\nshortest = "2d"\nlongest = "1d"\n',
+            '[refresh] longest = "1d" is shorter than shortest = "2d"; make it longer',
+        ),
+        (
+            '[[host]]\nmatch = "suffix:br"\nrefresh_longest = "5m"\n',
+            'own.toml:3: [[host]] refresh_longest = "5m" is shorter than refresh_shortest = "1h"; make it longer',
+        ),
+        (
+            '[[host]]\nmatch = "suffix:br"\nrefresh_shortest = "91d"\n',
+            'own.toml:3: [[host]] refresh_longest = "90d" is shorter than refresh_shortest = "91d"; make it longer',
+        ),
+    ],
+)
+def test_longest_interval_below_the_shortest_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        refresh_intervals(load(write(text)))
+
+
+def test_policy_of_refresh_takes_the_tolerance() -> None:
+    assert refresh_policy(load(write('[refresh]\ntolerance = "12h"\n'))) == Optimal(0.5)
+
+
+def test_policies_of_refresh_are_those_of_the_room() -> None:
+    assert list(REFRESH_POLICIES) == list(POLICIES)
+
+
+@pytest.mark.parametrize("name", REFRESH_POLICIES)
+def test_every_policy_of_refresh_can_be_chosen(name: str) -> None:
+    assert type(refresh_policy(load(write(f'[refresh]\npolicy = "{name}"\n')))) is type(POLICIES[name])

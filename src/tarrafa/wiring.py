@@ -25,6 +25,7 @@ from tarrafa.agent import (
     Ingest,
     PageReader,
     Policies,
+    RefreshIntervals,
     RunLimits,
     Store,
     UrlCleaner,
@@ -38,8 +39,10 @@ from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.explain.evidence import HostDelay
 from tarrafa.extract import ExtractOptions
 from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_servers, parse_proxy
+from tarrafa.histories import DAY_SECONDS
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
+from tarrafa.refresh import POLICIES, Optimal, RefreshPolicy
 from tarrafa.schedule import (
     FROM_OUTSIDE,
     Backlinks,
@@ -74,6 +77,7 @@ from tarrafa.schedule import (
     rule_of,
 )
 from tarrafa.texts import printable, quoted
+from tarrafa.units import format_duration
 from tarrafa.urls import host_name, site
 from tarrafa.verify import Quota, RepositoryBounds
 
@@ -147,6 +151,7 @@ def check(configuration: Configuration, seeds: tuple[str, ...]) -> None:
     scope(configuration, seeds)
     order(configuration)
     repository_bounds(configuration)
+    refresh_intervals(configuration)
 
 
 def _check_tables(configuration: Configuration) -> None:
@@ -285,6 +290,37 @@ def repository_bounds(configuration: Configuration) -> RepositoryBounds:
         told = f"is greater than scheduled = {section.scheduled}; make it smaller"
         raise ConfigurationError(f"[repository] refill_below = {section.refill_below} {told}")
     return RepositoryBounds(hosts=section.block_hosts, quota=Quota(section.scheduled, section.refill_below))
+
+
+def refresh_intervals(configuration: Configuration) -> RefreshIntervals:
+    """Return the bounds of the time between two visits to a page."""
+    section = configuration.refresh
+    _check_interval("[refresh] longest", "shortest", section.shortest_seconds, section.longest_seconds)
+    for table in configuration.hosts:
+        shortest = _default(table.refresh_shortest_seconds, section.shortest_seconds)
+        longest = _default(table.refresh_longest_seconds, section.longest_seconds)
+        key = "refresh_longest" if table.refresh_longest_seconds is not None else "refresh_shortest"
+        place = f"{table.origins.get(key, '').removeprefix('file ')}: [[host]] refresh_longest"
+        _check_interval(place, "refresh_shortest", shortest, longest)
+    return RefreshIntervals(section.shortest_seconds, section.longest_seconds, HostTables(configuration.hosts))
+
+
+def _check_interval(place: str, other: str, shortest: float, longest: float) -> None:
+    if longest < shortest:
+        told = f'is shorter than {other} = "{format_duration(shortest)}"; make it longer'
+        raise ConfigurationError(f'{place} = "{format_duration(longest)}" {told}')
+
+
+def _default(value: float | None, general: float) -> float:
+    return general if value is None else value
+
+
+def refresh_policy(configuration: Configuration) -> RefreshPolicy:
+    """Return what tells which collected pages are visited again first."""
+    section = configuration.refresh
+    if section.policy == "optimal":
+        return Optimal(section.tolerance_seconds / DAY_SECONDS)
+    return POLICIES[section.policy]
 
 
 def order(configuration: Configuration) -> Order:

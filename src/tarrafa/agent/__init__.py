@@ -47,6 +47,7 @@ from tarrafa.agent.loop import Agent
 from tarrafa.agent.outcomes import EXCLUDED, Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits, read_ending
+from tarrafa.agent.refresher import RefreshIntervals
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store, Weighing
 from tarrafa.agent.unsaved import Totals
@@ -82,6 +83,7 @@ __all__ = [
     "ParsedPage",
     "Policies",
     "Progress",
+    "RefreshIntervals",
     "RunLimits",
     "StepTimes",
     "Store",

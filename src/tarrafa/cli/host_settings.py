@@ -12,6 +12,8 @@ _HIDDEN = "(set, not shown)"
 _GENERAL = {
     "delay": "politeness.delay",
     "pages": "crawl.host_pages",
+    "refresh_shortest": "refresh.shortest",
+    "refresh_longest": "refresh.longest",
     "insecure": "fetch.insecure",
     "drop_parameters": "urls.drop_parameters",
 }

@@ -29,6 +29,7 @@ ORDER_NAMES = (
     *("level", "fifo", "lifo", "backlinks", "pagerank", "opic", "largest-host", "fastest-host", "best-hosts"),
     *("random", "mix"),
 )
+REFRESH_POLICIES = ("never", "uniform", "importance", "proportional", "optimal", "age")
 _UNIT_SUFFIXES = ("_seconds", "_bytes")
 DEPTH_MAX = (1 << 24) - 1  # as deep as a crawl can tell
 
@@ -187,6 +188,39 @@ class PolitenessSection:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshSection:
+    """Which collected pages are visited again, and how often."""
+
+    policy: str = _key(
+        ChoiceType(REFRESH_POLICIES),
+        "optimal",
+        "which collected pages are visited again first",
+        flag="--refresh-policy",
+    )
+    share: float = _key(
+        NumberType(0.0, 1.0),
+        0.3,
+        "share of the turns of a host that go to collected pages while it has new URLs",
+        flag="--refresh-share",
+    )
+    shortest_seconds: float = _key(
+        DurationType("1s", "3650d"), "1h", "shortest time between two visits to a page", flag="--refresh-shortest"
+    )
+    longest_seconds: float = _key(
+        DurationType("1s", "3650d"),
+        "90d",
+        "time after which a page comes first, for up to a fifth of the visits; at least shortest",
+        flag="--refresh-longest",
+    )
+    tolerance_seconds: float = _key(
+        DurationType("0s", "3650d"),
+        "1d",
+        "optimal policy: pages that change more often than this count as if they changed once in this time",
+        flag="--refresh-tolerance",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class FetchSection:
     """How a page is fetched."""
 
@@ -300,6 +334,7 @@ class Configuration:
     order: OrderSection = field(default_factory=OrderSection)
     repository: RepositorySection = field(default_factory=RepositorySection)
     politeness: PolitenessSection = field(default_factory=PolitenessSection)
+    refresh: RefreshSection = field(default_factory=RefreshSection)
     fetch: FetchSection = field(default_factory=FetchSection)
     extract: ExtractSection = field(default_factory=ExtractSection)
     keep: KeepSection = field(default_factory=KeepSection)
@@ -330,6 +365,7 @@ SECTIONS: dict[str, type] = {
     "order": OrderSection,
     "repository": RepositorySection,
     "politeness": PolitenessSection,
+    "refresh": RefreshSection,
     "fetch": FetchSection,
     "extract": ExtractSection,
     "keep": KeepSection,

@@ -96,6 +96,12 @@ class HostSettings:
         DurationType("0s", "1d"), "delay between two visits, in place of politeness.delay and its policy"
     )
     pages: int | None = _setting(IntegerType(0, 1_000_000_000), "maximum number of pages, in place of crawl.host_pages")
+    refresh_shortest_seconds: float | None = _setting(
+        DurationType("1s", "3650d"), "shortest time between two visits to a page, in place of refresh.shortest"
+    )
+    refresh_longest_seconds: float | None = _setting(
+        DurationType("1s", "3650d"), "time after which a page comes first, in place of refresh.longest"
+    )
     address: str | None = _setting(AddressType(), "address to connect to; the name is not looked up")
     insecure: bool | None = _setting(BooleanType(), "accept invalid TLS certificates, in place of fetch.insecure")
     drop_parameters: str | None = _setting(
