@@ -40,6 +40,7 @@ class EndUrl(NamedTuple):
     url: str
     failure: Failure | None
     refusal: str = ROBOTS
+    known: KnownPage | None = None  # of a page that was collected before: what is known of its last content
 
 
 class CountRefused(NamedTuple):

@@ -127,6 +127,7 @@ class KnownPage(NamedTuple):
     offset: int
     signature: int
     similarity: int
+    kind: int = 0
 
 
 class BlockHistories(NamedTuple):
