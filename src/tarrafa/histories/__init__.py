@@ -25,7 +25,7 @@ from tarrafa.histories.columns import (
     new_histories,
     taken,
 )
-from tarrafa.histories.fold import DROPPED_STATUS, REFUSED_STATUS, VisitNews, fold
+from tarrafa.histories.fold import DROPPED_STATUS, REFUSED_STATUS, VisitNews, fold, phase_after
 
 __all__ = [
     "DAY_SECONDS",
@@ -47,6 +47,7 @@ __all__ = [
     "interval_days",
     "joined",
     "new_histories",
+    "phase_after",
     "prior",
     "taken",
 ]

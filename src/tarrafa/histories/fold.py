@@ -28,6 +28,7 @@ from tarrafa.histories.columns import (
     Histories,
     Phase,
     interval_codes,
+    new_histories,
     taken,
 )
 
@@ -112,6 +113,16 @@ def _learn(
     kept = np.where(is_back, 0.0, before.shape), np.where(is_back, 0.0, before.days)
     histories.shape[at] = np.where(is_evidence, learned.shape, kept[0])
     histories.days[at] = np.where(is_evidence, learned.days, kept[1])
+
+
+def phase_after(phase: Phase, failures: int, visited_seconds: float, at_seconds: float, status: int) -> Phase:
+    """Return the phase of one URL after a visit that ended with a status, as `fold` finds it."""
+    before = new_histories(np.zeros(1, np.uint32))
+    before.phase[0], before.failures[0] = phase, failures
+    before.visited[0] = min(max(visited_seconds, 0), SECONDS_MAX)
+    nothing = np.zeros(1)
+    news = VisitNews(np.array([at_seconds]), np.array([status], np.uint16), np.zeros(1, np.uint8), nothing, nothing)
+    return Phase(_phases(before, news)[0])
 
 
 def _phases(before: Histories, news: VisitNews) -> U8:

@@ -128,6 +128,7 @@ class KnownPage(NamedTuple):
     signature: int
     similarity: int
     kind: int = 0
+    failures: int = 0  # consecutive visits without a page
 
 
 class BlockHistories(NamedTuple):
