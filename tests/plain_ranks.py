@@ -9,6 +9,7 @@ import numpy as np
 from tarrafa.obey import is_nofollow
 from tarrafa.rank import RankSettings
 from tarrafa.urls import fingerprint, host_of
+from tarrafa.versions import is_mere_visit
 
 PlainLink = tuple[str, str, str, str]  # target, text, rel, kind
 
@@ -40,7 +41,7 @@ class PlainRanks:
 
 def plain_ranks(visits: list[PlainVisit], settings: RankSettings) -> PlainRanks:
     urls = known_urls(visits)
-    last = {visit.url: visit for visit in visits if visit.outcome != "unchanged"}
+    last = {visit.url: visit for visit in visits if not is_mere_visit(visit.outcome)}
     leaving = {url: [] if "nofollow" in visit.directives else visit.counted() for url, visit in last.items()}
     homes = merged(urls, last, leaving)
     rows = [
@@ -67,9 +68,10 @@ def plain_ranks(visits: list[PlainVisit], settings: RankSettings) -> PlainRanks:
 
 
 def known_urls(visits: list[PlainVisit]) -> set[str]:
-    pages = [visit for visit in visits if visit.outcome != "unchanged"]
+    pages = [visit for visit in visits if not is_mere_visit(visit.outcome)]
     named = {visit.canonical for visit in pages if visit.canonical}
-    return named | {visit.url for visit in pages} | {link[0] for visit in pages for link in visit.counted()}
+    linked = {link[0] for visit in visits for link in visit.counted()}
+    return named | {visit.url for visit in pages} | {visit.url for visit in visits if visit.links} | linked
 
 
 def merged(urls: set[str], last: dict[str, PlainVisit], leaving: dict[str, list[PlainLink]]) -> dict[str, str]:

@@ -27,7 +27,7 @@ GLOSSARY = [
     *("URL", "href", "link", "host", "address", "site", "page", "visit", "document", "repository", "block", "batch"),
     *("cycle", "checkpoint", "fresh", "known", "duplicate", "scheduled", "remaining", "frontier", "workbench"),
     *("suspended", "outcome", "archive", "agent", "priority", "score", "rank", "refresh", "slot", "group"),
-    *("partition", "routing table"),
+    *("partition", "routing table", "version"),
 ]
 
 

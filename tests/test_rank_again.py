@@ -177,7 +177,7 @@ def test_killed_at_any_file_the_old_ranks_stay_and_the_next_run_computes_the_new
     assert of(new, B).links_in.tolist() == [2]
     assert not list(crawl.folder.ranks.rglob("*.unfinished"))
     names = sorted(path.name for path in crawl.folder.ranks.iterdir())
-    assert names == ["generation-00000002", "held-by", "manifest.json", "parts-2"]
+    assert names == ["generation-00000002", "held-by", "manifest.json", "parts-3"]
 
 
 def test_rows_with_many_bytes_become_parts_earlier(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

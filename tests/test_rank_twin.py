@@ -18,6 +18,7 @@ from tarrafa.rank.bucket_file import BucketFile, buckets_of_numbers, even_edges
 from tarrafa.rank.graph import UrlPairs
 from tarrafa.rank.nodes import choose_representatives, merge_pairs, number_by_host
 from tarrafa.rank.numbering import Numbering
+from tarrafa.versions import MERE_VISITS
 
 # The stored ranks have seven digits.
 RELATIVE_TOLERANCE = 1e-5
@@ -38,13 +39,21 @@ FETCHED = st.builds(
     canonical=st.just("") | PAGES,
     directives=st.sampled_from([(), (), (), ("nofollow",)]),
 )
-OTHERS = st.builds(
-    PlainVisit, url=PAGES, outcome=st.sampled_from(["gone", "unchanged"]), signature=st.sampled_from([0, 7])
+ENDED = st.builds(
+    PlainVisit, url=PAGES, outcome=st.sampled_from(["gone", "refused", "dropped"]), signature=st.sampled_from([0, 7])
+)
+# An error page and an unchanged one may have links, too.
+MERE = st.builds(
+    PlainVisit,
+    url=PAGES,
+    links=st.lists(LINKS, max_size=2).map(tuple),
+    outcome=st.sampled_from(MERE_VISITS),
+    signature=st.sampled_from([0, 7]),
 )
 REDIRECTS = st.builds(
     lambda url, target: PlainVisit(url, ((target, "", "", "redirect"),), "redirected"), url=PAGES, target=PAGES
 )
-VISITS = st.lists(FETCHED | FETCHED | FETCHED | REDIRECTS | OTHERS, max_size=20)
+VISITS = st.lists(FETCHED | FETCHED | FETCHED | REDIRECTS | ENDED | MERE, max_size=20)
 SETTINGS = RankSettings(tolerance=1e-12, iterations_max=1000, template_few=2, anchors_max=2, anchor_targets_max=2)
 
 MENU = (("http://b.test/0", "menu", "", "a"), ("http://b.test/1", "menu", "", "a"))

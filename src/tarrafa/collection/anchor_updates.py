@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.segment_reader import read_rows_from
 from tarrafa.layout import CrawlPaths
 from tarrafa.rank import U64, Ranks, fingerprints_of
-from tarrafa.search.fields import ADDED_OUTCOME, IGNORED_OUTCOMES
 from tarrafa.urls import fingerprint
+from tarrafa.versions import are_mere_visits, are_versions
 
 I64 = NDArray[np.int64]
 
@@ -42,17 +41,13 @@ def last_fetched(agent: CrawlPaths, checkpoint: int, rows_count: int) -> LastFet
     keys, kinds = [np.zeros(0, np.uint64)], [np.zeros((2, 0), np.bool_)]
     for batch in read_rows_from(agent.documents, DOCUMENTS, checkpoint, ("url", "outcome"), 0, ("outcome",)):
         keys.append(fingerprints_of(batch.column("url")))
-        kinds.append(np.stack([_is_in(batch.column("outcome"), each) for each in (IGNORED_OUTCOMES, (ADDED_OUTCOME,))]))
+        outcomes = batch.column("outcome")
+        kinds.append(np.stack([are_mere_visits(outcomes), are_versions(outcomes)]))
     every, (is_left, is_added) = np.concatenate(keys)[:rows_count], np.concatenate(kinds, axis=1)[:, :rows_count]
     counting = np.flatnonzero(~is_left)[::-1]
     found, places = np.unique(every[counting], return_index=True)
     rows = counting[places]
     return LastFetched(rows[is_added[rows]], found[is_added[rows]])
-
-
-def _is_in(outcomes: pa.Array, wanted: tuple[str, ...]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = pc.is_in(outcomes, pa.array(wanted)).to_numpy(zero_copy_only=False)
-    return found
 
 
 def read_rows_numbered(

@@ -131,12 +131,10 @@ def join_pairs(pairs: list[UrlPairs]) -> UrlPairs:
 
 
 def _last_moments(graph: Graph) -> I64:
-    """Return when each URL was visited last."""
+    """Return when each URL had the visit that counts: the last one of its document rows."""
     last = np.full(graph.urls_count, _NEVER)
     for numbers, part in graph.documents():
         np.maximum.at(last, numbers[part.pages], part.moments)
-    for numbers, (sources, moments) in graph.links("sources", "moments"):
-        np.maximum.at(last, numbers[sources], moments)
     return last
 
 

@@ -25,7 +25,7 @@ from tarrafa.errors import DamagedError
 from tarrafa.rank.reduction import DocumentPart, DocumentRows, LinkPart, LinkRows
 
 # A version with other columns uses another folder, and reads everything again.
-FOLDER = "parts-2"
+FOLDER = "parts-3"
 PART_ROWS = 1_000_000
 _NAME = re.compile(r"(.+)-(documents|links)-([0-9]{12,})-([0-9]{12,})-([0-9]{8,})\.npz")
 

@@ -29,19 +29,17 @@ from tarrafa.rank.arrays import (
     plain_texts,
     restore_texts,
 )
+from tarrafa.versions import are_mere_visits, are_versions
 
 LINK_COLUMNS = ("source", "fetched_at", "target", "text", "rel", "kind")
 DOCUMENT_COLUMNS = ("url", "fetched_at", "outcome", "signature", "canonical", "directives")
 
 _REDIRECT = "redirect"
 _NOT_PAGES = ("image",)
-# A 304 response has neither text nor links, so the visit before it counts.
-_UNCHANGED = "unchanged"
-_FETCHED = "fetched"
 
 
 class DocumentPart(NamedTuple):
-    """A row for each visit."""
+    """A row for each visit that is not a mere one."""
 
     urls: U64  # fingerprints, sorted
     hosts: U64  # hash of each URL's host
@@ -159,8 +157,8 @@ class DocumentRows:
         self._columns: list[list[NDArray[Any]]] = [[] for _ in DocumentPart._fields[2:]]
 
     def add(self, batch: Any) -> None:
-        """Add rows with `DOCUMENT_COLUMNS`."""
-        batch = batch.filter(pc.not_equal(batch.column("outcome"), _UNCHANGED))
+        """Add rows with `DOCUMENT_COLUMNS`. After a mere visit, the row before it still counts."""
+        batch = batch.filter(pa.array(~are_mere_visits(batch.column("outcome"))))
         urls, canonical = plain_texts(batch.column("url")), plain_texts(batch.column("canonical"))
         pages = self._urls.add(urls, fingerprints_of(urls))
         has_canonical = pc.not_equal(canonical, "").to_numpy(zero_copy_only=False)
@@ -172,7 +170,7 @@ class DocumentRows:
             moments_of(batch.column("fetched_at")),
             batch.column("signature").to_numpy(zero_copy_only=False),
             canonicals,
-            pc.equal(batch.column("outcome"), _FETCHED).to_numpy(zero_copy_only=False),
+            are_versions(batch.column("outcome")),
             _lists_with(batch.column("directives"), "nofollow"),
         )
 

@@ -34,6 +34,7 @@ from tarrafa.errors import DamagedError, WorkError
 from tarrafa.search.expiry import expiry_facts, is_expired
 from tarrafa.search.words import WORD_MAX_CHARS, lower_words
 from tarrafa.urls import fingerprint, host_name
+from tarrafa.versions import VERSION
 
 FORMAT = 5
 FINGERPRINT, SIGNATURE, SITE, DATE = "fingerprint", "signature", "site", "date"
@@ -53,8 +54,6 @@ COLUMNS = (
     *("url", "host", "site", "fetched_at", "outcome", "media_type", "language", "title", "description"),
     *("headings", "text", "canonical", "published_at", "modified_at", "signature", "directives"),
 )
-ADDED_OUTCOME = "fetched"
-IGNORED_OUTCOMES = ("failed", "unchanged", "refused")  # the page stays in the index as it was
 STORED_SEPARATOR = "\x1f"
 _STORED_TEXT_CHARS = 10_000  # of a text, for snippets
 _TITLE_WITHIN_CHARS = 500  # a text that shows its title does so within these first characters
@@ -175,7 +174,7 @@ def _decode(column: pa.Array) -> pa.Array:
 
 def is_indexable(row: Row, now: float) -> bool:
     """Return True if the page has content, may be indexed and has not expired."""
-    may_index = row["outcome"] == ADDED_OUTCOME and "noindex" not in row["directives"]
+    may_index = row["outcome"] == VERSION and "noindex" not in row["directives"]
     return may_index and bool(row["title"] or row["text"]) and not is_expired(row["directives"], now)
 
 

@@ -6,8 +6,8 @@
 3. One process writes: a second one is refused.
 4. The anchors with which each row was applied are known: see `AnchorSums`.
 
-A page that was fetched and may be indexed is added. A page that is gone, redirects, asks not to be indexed or has
-expired is removed. A page that failed or is unchanged stays as it was.
+The index holds the current version of each page (`versions`), if it may be indexed. A page that is gone, redirects, is
+refused, was dropped, asks not to be indexed or has expired is removed. One that failed or is unchanged stays as it was.
 """
 
 import contextlib
@@ -34,7 +34,6 @@ from tarrafa.search.fields import (
     FINGERPRINT,
     FORMAT,
     HEADINGS,
-    IGNORED_OUTCOMES,
     SIGNATURE,
     SITE,
     STEMS,
@@ -58,6 +57,7 @@ from tarrafa.search.fields import (
 from tarrafa.search.pruning import slice_fact, slice_numbers
 from tarrafa.search.words import WordAnalyzer, lower_words
 from tarrafa.urls import fingerprint
+from tarrafa.versions import is_mere_visit
 
 _ANCHOR_TEXTS = 20
 _ANCHOR_ROWS = 10_000  # rows whose anchors are looked up at once
@@ -130,7 +130,7 @@ class IndexWriter:
         """Write the rows with these numbers; return the sum of the anchors of each."""
         sums, now = np.zeros(batch.num_rows, np.uint64), self._clock.now()
         numbered = enumerate(read_rows(batch, self.field_names))
-        last = {row["url"]: (place, row) for place, row in numbered if row["outcome"] not in IGNORED_OUTCOMES}
+        last = {row["url"]: (place, row) for place, row in numbered if not is_mere_visit(row["outcome"])}
         keys = [fingerprint(url) for url in last]
         if keys:
             self._writer.delete_documents_by_query(Query.term_set_query(self._schema, FINGERPRINT, keys))
