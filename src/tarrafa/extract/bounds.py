@@ -34,8 +34,8 @@ DETECT_BYTES = 16_384  # given to the encoding detector
 UNPACKED_LIMIT_BYTES = 16_000_000  # of a sitemap that is a gzip file
 
 # The tree builder's cost grows with the square of these: see `sanitize`.
-TAG_BYTES = 2_048  # tags up to this length have too few attributes to matter,
-LONG_TAGS = 48_000_000  # if their length times that of the page is within this too
+TAG_BYTES = 1_024  # tags up to this length have too few attributes to matter,
+LONG_TAGS = 500_000_000  # if their length times that of the page is within this too
 CALM_TAGS = 600  # no nesting of this many tags matters
 PIECE_TAGS = 5_000  # a page with more is parsed in pieces
 PIECES_LIMIT = 200
@@ -45,8 +45,8 @@ REBUILT_LIMIT = 1_000_000  # elements that unclosed formatting may make the tree
 
 # From where on a body is expensive: see `is_expensive`.
 CHEAP_BYTES = 10_000  # below this, nothing else matters
-LARGE_BYTES = 200_000
-MANY_TAGS = 4_000
+LARGE_BYTES = 500_000
+MANY_TAGS = 25_000
 FEW_TAGS, UNCLOSED_TAGS = 2_000, 1_000  # with more tags than the first, this many may stay open
-WORDY_BYTES, MANY_WORDS = 50_000, 20_000
+WORDY_BYTES, MANY_WORDS = 50_000, 60_000
 LARGE_SITEMAP_BYTES = 100_000  # of a gzip file, unpacked
