@@ -53,6 +53,8 @@ class CrawlLimits(NamedTuple):
     star_pages: int | None = None
     tables: HostTables = _NO_TABLES  # settings of some hosts
     probes_sitemaps: bool = False  # ask for /sitemap.xml where robots.txt names no sitemap
+    refresh_share: float = 0.3  # of the turns of a host with new URLs, for pages that are visited again
+    retries_given_up: bool = False  # a host that was given up has an attempt now and then
 
     def page_limit_of(self, host: HostRecord) -> int:
         """Return how many pages a host may give."""
@@ -106,7 +108,8 @@ class Budgets:
             return SITE_LIMIT
         if limits.address_pages is not None and self._spent(_address_unit(host.address)) >= limits.address_pages:
             return ADDRESS_LIMIT
-        return VISIT_LIMIT if host.visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
+        visits = host.visits - host.refreshes
+        return VISIT_LIMIT if visits >= max(_VISITS_MIN, _VISITS_PER_PAGE * pages) else None
 
     def refuses(self, url: str) -> bool:
         """Return True if the pattern of a URL has given its pages."""

@@ -15,10 +15,11 @@ from typing import TypeVar
 from tarrafa.agent import events
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.ingest import check_whole
+from tarrafa.agent.refresh_looks import ChosenPages, QueueLoad, RefreshLooks
 from tarrafa.agent.step_times import CrawlStep, StepTimes
 from tarrafa.agent.store import Store
 from tarrafa.agent.unsaved import Totals, Unsaved
-from tarrafa.clock import Clock
+from tarrafa.clock import Clock, Instant
 from tarrafa.keep import Archive, StoredPage
 from tarrafa.verify import RepositoryCounts, Scheduled
 
@@ -210,6 +211,10 @@ class Checkpoints:
     async def scheduled_of(self, block: int) -> list[Scheduled]:
         """Return what a block schedules. Only while no batch waits: else ended URLs would be scheduled again."""
         return await self._in_thread(partial(self._store.scheduled, [block]), CrawlStep.SCHEDULE)
+
+    async def look(self, looks: RefreshLooks, load: QueueLoad, at: Instant) -> ChosenPages | None:
+        """Look at the next block of the collection."""
+        return await self._in_thread(partial(looks.look, self._store.blocks, load, at), CrawlStep.REFRESH)
 
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason, as of the last checkpoint."""

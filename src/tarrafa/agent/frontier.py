@@ -5,16 +5,20 @@ to the workbench as room permits, and refills hosts that run low. A host that mu
 its URLs to the repository and is held back here until its time has come. What is known of hosts stands in the
 `HostTable`.
 
+Collected pages that a look has chosen enter by `refresh_pages` and wait in the `RefreshQueue`. A host that has both
+kinds gives each its share of turns.
+
 `visits` takes over from there: it decides what to do with each visit that the workbench names.
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
 from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
 from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
+from tarrafa.agent.refresh_queue import RefreshQueue
 from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
 from tarrafa.clock import Instant
 from tarrafa.configuration import is_public_host
@@ -32,15 +36,19 @@ from tarrafa.schedule import (
     Order,
     QueuedHost,
     Scope,
+    UrlKind,
     Visit,
     Workbench,
 )
-from tarrafa.verify import Scheduled
+from tarrafa.urls import host_of
+from tarrafa.verify import KnownPage, Scheduled
 
 # Hosts that one tick wakes, refills and lets enter, each. More wait for the next tick, so that a step stays short.
 TICK_HOSTS_COUNT = 500
 # Suspended hosts that keep a URL here, by which they come back. Other suspended hosts come back from the repository.
 _SUSPENDED_LIMIT = 20_000
+# A host that was given up for its failures has one attempt a week, and later one a month.
+_RETRY_FIRST_SECONDS, _RETRY_SECONDS, _RETRIES_FIRST = 7 * 86_400.0, 30 * 86_400.0, 4
 _AT_ONCE = float("-inf")  # the key of a host that comes back: its turn had come before
 
 
@@ -71,6 +79,7 @@ class Frontier:
         self._limits = limits
         self.budgets = Budgets(limits, hosts, scope.admits)
         self.urls = UrlBuffer(buffer_limit)
+        self.refresh = RefreshQueue(limits.refresh_share)
         # Filled by the frontier and by `Visits`, emptied by the caller that carries them out.
         self.instructions: list[Instruction] = []
         # Hosts with buffered URLs that are to enter the workbench. Filled by scheduled, release, _wake and _refill,
@@ -81,6 +90,8 @@ class Frontier:
         self._suspended_names: set[str] = set()
         # Suspended hosts that the repository has scheduled since the caller last reset this.
         self.suspended = SuspendedHosts()
+        # When suspended hosts come back of which a look has chosen pages. Filled by refresh_pages, reset by the caller.
+        self.suspended_refresh: dict[str, float] = {}
         # Hosts that wait for a robots.txt of another host. Filled by hold, emptied by release.
         self._held: set[str] = set()
 
@@ -103,7 +114,7 @@ class Frontier:
     def scheduled(self, scheduled: Scheduled, at: Instant) -> bool:
         """Take the URLs of a host that the repository schedules; return True if any of them is new here."""
         name, left_count = scheduled.host, scheduled.left_count
-        if not self._is_admissible(name):
+        if not self._is_admissible(name, at):
             return False
         host = self._hosts.meet(name)
         self.budgets.update_sizes(host, left_count)
@@ -113,9 +124,51 @@ class Frontier:
         if self.is_full(host):
             self.refuse(host, scheduled)
             return False
-        if host.status == HostStatus.GIVEN_UP:
-            self._hosts.welcome(host)
+        self._welcome(host)
         return self._take(host, scheduled, at)
+
+    def _welcome(self, host: HostRecord) -> None:
+        """Visit a host again that was given up. One that failed has a single attempt."""
+        if host.status != HostStatus.GIVEN_UP:
+            return
+        if host.reason not in REFUSALS and host.reason != HostFailure.PRIVATE:
+            self._hosts.give_last_chance(host)
+        self._hosts.welcome(host)
+
+    def refresh_pages(self, pages: Sequence[KnownPage], block: int, at: Instant) -> int:
+        """Queue pages that a look at a block has chosen, the best first; return how many are new here."""
+        by_host: dict[str, list[KnownPage]] = {}
+        for page in pages:
+            if page.url not in self.urls:
+                by_host.setdefault(host_of(page.url), []).append(page)
+        count = 0
+        for name, chosen in by_host.items():
+            if self._may_refresh(name, at):
+                count += self.refresh.add(name, chosen, block)
+                self._enter(name)
+        return count
+
+    def _may_refresh(self, name: str, at: Instant) -> bool:
+        """Return True if collected pages of a host may be visited now. Limits of its pages do not count for that."""
+        host = self._hosts.find(name)
+        if host is None or not self._scope.admits(name):
+            return False
+        if host.status == HostStatus.GIVEN_UP:
+            if not (host.reason in REFUSALS or self._is_forgiven(host, at)):
+                return False
+            if host.reason not in REFUSALS:
+                self._welcome(host)
+        if host.status == HostStatus.SUSPENDED and (self._workbench.is_suspended(name) or self._wait_seconds(host, at)):
+            self.suspended_refresh[name] = host.until
+            return False
+        return name not in self._suspended_names
+
+    def _enter(self, name: str) -> None:
+        """Let a host enter the workbench when its turn comes, for the pages of it that are queued."""
+        host = self._hosts.find(name)
+        if host is not None and name not in self._held and self.refresh.has_host(name):
+            facts = QueuedHost(name, host.available, host.pages, host.total_seconds, 0.0)
+            self._entering.push(name, self._order.host_key(facts))
 
     def _take(self, host: HostRecord, scheduled: Scheduled, at: Instant) -> bool:
         name, urls, depths, kinds, left_count, *_ = scheduled
@@ -135,16 +188,21 @@ class Frontier:
             self._entering.push(name, self._order.host_key(facts))
         return has_new
 
-    def _is_admissible(self, name: str) -> bool:
+    def _is_admissible(self, name: str, at: Instant) -> bool:
         if not self._scope.admits(name):
             return False
         limits, host = self._limits, self._hosts.find(name)
         if host is None:
             return limits.hosts is None or self._hosts.met_count < limits.hosts
         # A host given up for what was only forbidden then may be allowed by now.
-        is_private = host.reason == HostFailure.PRIVATE
-        is_forgiven = host.reason in REFUSALS or (is_private and limits.allows_private(name))
-        return host.status != HostStatus.GIVEN_UP or is_forgiven
+        is_limited = host.reason in REFUSALS
+        return host.status != HostStatus.GIVEN_UP or is_limited or self._is_forgiven(host, at)
+
+    def _is_forgiven(self, host: HostRecord, at: Instant) -> bool:
+        """Return True if a host that was given up for its failures may be visited again."""
+        if host.reason == HostFailure.PRIVATE:
+            return self._limits.allows_private(host.name)
+        return self._limits.retries_given_up and at.wall >= host.until
 
     def is_full(self, host: HostRecord) -> bool:
         """Return True if the host, its site or its address has reached a limit."""
@@ -154,14 +212,14 @@ class Frontier:
         """Return why the scope refuses a URL whose turn has come. Rules may have changed, or ask for the address."""
         if not self._scope.judges_visits:
             return None
-        return self._scope.judge_visit(visit.url, self.urls.distance(visit.url), visit.address)
+        return self._scope.judge_visit(visit.url, self.distance(visit.url), visit.address)
 
     def type_filter(self, visit: Visit) -> Callable[[str], bool] | None:
         """Return a test of the media types that the scope wants of a URL; None if it wants all."""
         scope, url, address = self._scope, visit.url, visit.address
-        if not scope.judges_types or self.urls.is_sitemap(url):
+        if not scope.judges_types or self.is_sitemap(url):
             return None
-        distance = self.urls.distance(url)
+        distance = self.distance(url)
         return lambda media_type: scope.judge_page(url, distance, address, media_type, None) is None
 
     def tick(self, at: Instant) -> None:
@@ -188,15 +246,54 @@ class Frontier:
 
     def _refill(self, name: str, at: Instant) -> None:
         host = self._hosts.find(name)
-        urls = self.urls.pop(name, QUEUED_URLS_LIMIT)
+        urls = self._next_urls(name)
         rejected = self._workbench.add(name, urls, at.monotonic, self._history(host, at) if host else NO_HISTORY)
-        self.urls.put_back(name, rejected)
+        self.put_back(name, rejected)
         if host is not None:
             self._workbench.update_sizes(name, host.available, self._hosts.largest_count, at.monotonic)
         if not urls:
             self._workbench.remove_if_idle(name, at.monotonic)
         elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
             self._entering.push(name, _AT_ONCE)
+
+    def _next_urls(self, name: str) -> list[str]:
+        """Hand out the next URLs of a host, of both kinds if it has both."""
+        fresh = self.urls.pop(name, QUEUED_URLS_LIMIT)
+        again = self.refresh.pop(name, QUEUED_URLS_LIMIT)
+        if not (fresh and again):
+            return fresh or again
+        urls = self.refresh.in_turns(name, fresh, again)
+        room = self._workbench.room_count(name)
+        self.refresh.count_turns(name, urls[:room])
+        self.put_back(name, urls[room:])
+        return urls[:room]
+
+    def put_back(self, name: str, urls: Sequence[str]) -> None:
+        """Buffer URLs of a host again that were handed out and not visited."""
+        again = [url for url in urls if url in self.refresh]
+        self.refresh.put_back(name, again)
+        self.urls.put_back(name, [url for url in urls if url not in self.refresh] if again else urls)
+
+    def finish(self, urls: Iterable[str]) -> None:
+        """Forget URLs whose outcome the repository knows."""
+        self.urls.finish(urls)
+
+    def has(self, url: str) -> bool:
+        """Return True if a URL is buffered or handed out."""
+        return url in self.urls or url in self.refresh
+
+    @property
+    def has_buffered(self) -> bool:
+        """True if URLs of either kind wait for the turn of their host."""
+        return bool(len(self.urls) or len(self.refresh))
+
+    def distance(self, url: str) -> int:
+        known = self.refresh.page(url)
+        return self.urls.distance(url) if known is None else known.depth
+
+    def is_sitemap(self, url: str) -> bool:
+        known = self.refresh.page(url)
+        return self.urls.is_sitemap(url) if known is None else known.kind == UrlKind.SITEMAP
 
     def _history(self, host: HostRecord, at: Instant) -> HostHistory:
         if not host.answers and not (host.until or host.suspensions or host.consecutive_failures):
@@ -232,6 +329,7 @@ class Frontier:
             return
         is_kept = len(self._suspended) < _SUSPENDED_LIMIT and not self.urls.is_crowded
         self.urls.drop(name, keep=1 if is_kept else 0)
+        self.refresh.drop(name)
         if is_kept:
             self._suspended_names.add(name)
             heapq.heappush(self._suspended, (until, name))
@@ -259,7 +357,9 @@ class Frontier:
                 wall_until = at.wall + until - at.monotonic
                 self.suspend(name, reason, wall_until, is_failing=is_counted)
             case HostGivenUp(_, reason):
-                self.give_up(name, reason)
+                host = self._hosts.find(name)
+                is_later = host is not None and host.give_ups >= _RETRIES_FIRST
+                self.give_up(name, reason, at.wall + (_RETRY_SECONDS if is_later else _RETRY_FIRST_SECONDS))
         back_off, host = follow_up.back_off, self._hosts.find(name)
         if back_off is not None and host is not None and host.status != HostStatus.GIVEN_UP:
             # The workbench waits by itself; the record is for the next start.
@@ -272,6 +372,7 @@ class Frontier:
             self._hosts.suspend(host, reason, until, is_failing=is_failing)
             self.instructions.append(TellSuspended(name, reason, until))
         self.urls.drop(name, keep=0 if self.urls.is_crowded else 1)
+        self.refresh.drop(name)
 
     def refuse(self, host: HostRecord, scheduled: Scheduled | None = None) -> None:
         """Give up a host that has reached a limit, and count its URLs as refused, each once.
@@ -288,12 +389,19 @@ class Frontier:
             host.refused = count
             self._hosts.changed(host)
 
-    def give_up(self, name: str, reason: str) -> int:
-        """Give a host up; return how many of its buffered URLs were dropped."""
+    def give_up(self, name: str, reason: str, retry_at: float = 0.0) -> int:
+        """Give a host up; return how many of its buffered URLs were dropped.
+
+        `retry_at` is the wall-clock time from which a crawl that goes on for ever tries it again.
+        """
         host = self._hosts.find(name)
         if host is not None and host.status != HostStatus.GIVEN_UP:
-            self._hosts.give_up(host, reason)
+            self._hosts.give_up(host, reason, retry_at)
             self.instructions.append(TellGivenUp(name, reason))
+        if reason in REFUSALS:
+            self._enter(name)  # collected pages may still be visited again
+        else:
+            self.refresh.drop(name)
         return self.urls.drop(name)
 
     def traits(self, name: str, addresses: tuple[str, ...]) -> HostTraits:

@@ -27,6 +27,7 @@ from tarrafa.records import Failure, FailureKind, Page, Timings
 HOSTS_LIMIT = 200_000  # records in memory
 _UNKNOWN_LIMIT = 200_000
 _TENTH = math.log(1.1)
+_LAST_CHANCE = 10_000  # failures and suspensions: more than any limit allows
 LARGEST = "largest host"  # in the counts: its size, as the sum of its growth
 
 
@@ -52,7 +53,7 @@ class HostRecord:
     first_byte_seconds: float = 0.0
     total_seconds: float = 0.0
     status: str = HostStatus.WELCOME
-    until: float = 0.0  # not visited before: it is suspended, or it failed, or sent Retry-After
+    until: float = 0.0  # not visited before: it is suspended or given up, or it failed, or sent Retry-After
     reason: str = ""
     suspensions: int = 0  # consecutive
     consecutive_failures: int = 0
@@ -69,6 +70,8 @@ class HostRecord:
     available: int = 0
     wall: str = ""  # the bot wall that sent a challenge page; empty for none
     slowed_patterns: str = ""  # of its URLs, as `HostYields` dumps them; empty for none
+    refreshes: int = 0  # of the visits, those to pages that were collected before
+    give_ups: int = 0  # consecutive, without an answer for a page in between
 
     def copy(self) -> "HostRecord":
         return HostRecord(*record_values(self))
@@ -276,8 +279,9 @@ class HostTable:
         record.until, record.consecutive_failures = until, failures
         self._write_through(record)
 
-    def give_up(self, record: HostRecord, reason: str) -> None:
-        record.status, record.reason, record.until, record.suspensions = HostStatus.GIVEN_UP, reason, 0.0, 0
+    def give_up(self, record: HostRecord, reason: str, retry_at: float = 0.0) -> None:
+        record.status, record.reason, record.until, record.suspensions = HostStatus.GIVEN_UP, reason, retry_at, 0
+        record.give_ups += 1
         self._counts["given up"] += 1
         self.changed(record)
 
@@ -286,11 +290,16 @@ class HostTable:
         record.status, record.reason = HostStatus.WELCOME, ""
         self.changed(record)
 
+    def give_last_chance(self, record: HostRecord) -> None:
+        """Let the next failure of a host give it up again."""
+        record.suspensions = record.consecutive_failures = _LAST_CHANCE
+        record.until = 0.0
+
     def _write_through(self, record: HostRecord) -> None:
         self.changed(record)
         self._journal.write(record)
 
-    def count_visit(self, name: str, got: Page | Failure, ended_at: float) -> None:
+    def count_visit(self, name: str, got: Page | Failure, ended_at: float, *, is_refresh: bool = False) -> None:
         """Count a visit that has ended. A host only asked for the robots.txt of another has no record."""
         self._counts["visits"] += 1
         if isinstance(got, Failure):
@@ -298,17 +307,20 @@ class HostTable:
         record = self.find(name)
         if record is not None:
             record.visits += 1
+            record.refreshes += is_refresh
             record.visited_at = ended_at
             if isinstance(got, Page):
                 _count_answer(record, got.timings)
             self.changed(record)
 
-    def count_kept(self, page: Page, host: str) -> None:
-        """Count an answer that was kept, as a page if its status is 2xx. It also ends a suspension."""
+    def count_kept(self, page: Page, host: str, *, is_refresh: bool = False) -> None:
+        """Count an answer that was kept, as a page if its status is 2xx and it is the first. Ends a suspension."""
         record = self.meet(host)
-        record.pages += page.is_success
+        record.pages += page.is_success and not is_refresh
         record.bytes += len(page.body)
-        record.consecutive_failures = 0
+        record.consecutive_failures = record.give_ups = 0
+        if record.suspensions >= _LAST_CHANCE:
+            record.suspensions = 0
         if record.status == HostStatus.SUSPENDED:
             record.status, record.reason, record.suspensions = HostStatus.WELCOME, "", 0
         self.changed(record)

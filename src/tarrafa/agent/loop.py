@@ -33,8 +33,11 @@ from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.progress_meter import ProgressMeter
 from tarrafa.agent.recent_visits import RecentVisits
+from tarrafa.agent.refresh_looks import ChosenPages, RefreshLooks
+from tarrafa.agent.refresher import RefreshMode
 from tarrafa.agent.step_times import CrawlStep
-from tarrafa.clock import Clock, instant_of
+from tarrafa.agent.unsaved import REFRESHES
+from tarrafa.clock import Clock, Instant, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
 from tarrafa.keep import Archive, Place, StoredAt
@@ -62,6 +65,7 @@ class Agent:
         checkpoints: Checkpoints,
         clock: Clock,
         limits: RunLimits,
+        looks: RefreshLooks | None = None,  # None if no page is visited again
     ) -> None:
         self._hosts, self._robots = brain.hosts, brain.robots
         self._frontier, self._visits, self._discovery = brain.frontier, brain.visits, brain.discovery
@@ -71,6 +75,9 @@ class Agent:
         self._checkpoints = checkpoints
         self._clock = clock
         self._limits = limits
+        self._looks = looks
+        # The look under way. Filled by _begin_look, emptied by _take_look.
+        self._look: asyncio.Task[ChosenPages | None] | None = None
         # Requests and look-ups under way. Filled by _start, emptied as they end.
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -102,24 +109,42 @@ class Agent:
         self._raise_error()
         await self._checkpoints.finish()
         progress = self.progress()._replace(host_statuses=self._checkpoints.host_statuses())
-        if self._frontier.suspended.hosts_count:
-            left = self._frontier.suspended
+        left = self._left_suspended()
+        if left.hosts_count:
             progress = progress._replace(suspended=left.hosts_count, suspended_until=left.until)
         events.crawl_ended(progress.ending, progress.pages, progress.seconds)
         return progress
 
     def _ends(self) -> bool:
-        """End the crawl, because no block has anything to visit now; return False to wait for suspended hosts."""
-        left, at = self._frontier.suspended, instant_of(self._clock)
-        if left.until is not None and self._limits.is_waiting:
-            # A clock that was set meanwhile must not make it wait for years.
-            self._search_at = at.monotonic + min(left.until - at.wall, WAIT_MAX_SECONDS)
+        """End the crawl, because nothing is left to visit now; return False to wait for suspended hosts or a look."""
+        if self._ending is not Ending.RUNNING:
+            return True
+        left, at = self._left_suspended(), instant_of(self._clock)
+        # A clock that was set meanwhile must not make it wait for years.
+        back_at = None if left.until is None else at.monotonic + min(left.until - at.wall, WAIT_MAX_SECONDS)
+        if self._looks is not None and not self._looks.is_over:
+            self._frontier.suspended_refresh = {}
+            self._looks.look_again(at.monotonic)
+            self._search_at = min(when for when in (self._looks.due_at, back_at) if when is not None)
             return False
-        if self._ending is Ending.RUNNING:
-            self._ending = Ending.SUSPENDED if left.hosts_count else Ending.DONE
-            if not self._checkpoints.pages:
-                self._ending = Ending.NOTHING
+        if back_at is not None and self._limits.is_waiting:
+            self._search_at = back_at
+            if self._looks is not None:
+                self._looks.look_again(back_at)
+            return False
+        self._ending = Ending.SUSPENDED if left.hosts_count else self._done()
         return True
+
+    def _done(self) -> Ending:
+        if not self._checkpoints.pages:
+            return Ending.NOTHING
+        return Ending.ROUND if self._limits.mode is RefreshMode.ROUND else Ending.DONE
+
+    def _left_suspended(self) -> SuspendedHosts:
+        """Return the suspended hosts that have URLs or pages to visit; one that has both is counted once at least."""
+        fresh, again = self._frontier.suspended, self._frontier.suspended_refresh
+        times = [*again.values(), *([] if fresh.until is None else [fresh.until])]
+        return SuspendedHosts(max(fresh.hosts_count, len(again)), min(times, default=None))
 
     async def _recover(self, seeds: Sequence[str]) -> None:
         """Collect the pages again that a kill left unsaved, offer new seeds, and run one cycle, so that visits begin.
@@ -132,6 +157,9 @@ class Agent:
         self._hosts.recover()
         await self._offer_seeds(seeds)
         if self._checkpoints.has_news:
+            await self._take(await self._checkpoints.run_now())
+        while self._limits.mode in (RefreshMode.ROUND, RefreshMode.AGAIN) and self._checkpoints.has_news:
+            # Visits that the last run made must not be made again.
             await self._take(await self._checkpoints.run_now())
 
     async def _offer_seeds(self, seeds: Sequence[str]) -> None:
@@ -158,13 +186,32 @@ class Agent:
         self._checkpoints.steps.add(CrawlStep.SCHEDULE, perf_counter() - began)
         self._carry_out()
         self._archive.flush()
-        is_buffered = bool(len(self._frontier.urls))
+        is_buffered = self._frontier.has_buffered
         if self._checkpoints.is_due(at.monotonic, is_short=is_short, is_buffered=is_buffered):
             self._checkpoints.begin(is_verifying=is_short, done=self._woken.set)
+        self._begin_look(at)
         if at.monotonic >= self._reported_at + REPORT_SECONDS:
             self._reported_at = at.monotonic
             report(self.progress())
         return is_short
+
+    def _begin_look(self, at: Instant) -> None:
+        """Begin a look at the collection if one is due."""
+        looks, checkpoints = self._looks, self._checkpoints
+        if looks is None or looks.is_over or self._look is not None or checkpoints.is_running:
+            return
+        if self._ending is Ending.RUNNING and at.monotonic >= looks.due_at:
+            load = looks.load(is_settled=not checkpoints.has_news)
+            self._look = asyncio.create_task(checkpoints.look(looks, load, at))
+            self._look.add_done_callback(lambda _: self._woken.set())
+
+    def _take_look(self) -> None:
+        """Hand what a look has chosen to the frontier. An error of its thread is raised here."""
+        if self._look is not None and self._look.done():
+            chosen, self._look = self._look.result(), None
+            if self._looks is not None and self._ending is Ending.RUNNING:
+                self._looks.take(chosen, instant_of(self._clock))
+                self._carry_out()
 
     def _check_limits(self, now: float) -> None:
         limits = self._limits
@@ -188,12 +235,14 @@ class Agent:
     def _is_exhausted(self) -> bool:
         checkpoints = self._checkpoints
         at = instant_of(self._clock)
-        is_saved = not checkpoints.is_running and not checkpoints.has_news
+        is_saved = not checkpoints.is_running and not checkpoints.has_news and self._look is None
         return is_saved and at.monotonic >= self._search_at and self._visits.is_exhausted(at)
 
     async def _search_blocks(self) -> bool:
         """Return True if another block of the repository has something to visit."""
         self._frontier.suspended = SuspendedHosts()
+        if self._limits.mode is RefreshMode.ROUND:
+            return False
         for block in self._checkpoints.blocks():
             if await self._take(await self._checkpoints.scheduled_of(block)):
                 return True
@@ -201,9 +250,9 @@ class Agent:
 
     async def _take(self, scheduled: list[Scheduled]) -> bool:
         """Hand scheduled URLs to the frontier; return True if any of them is new there."""
-        self._frontier.urls.finish(self._checkpoints.take_finished())
+        self._frontier.finish(self._checkpoints.take_finished())
         has_new, count = False, 0
-        for each in scheduled:
+        for each in scheduled if self._limits.mode is not RefreshMode.ROUND else ():
             has_new |= self._frontier.scheduled(each, instant_of(self._clock))
             count += 1 + len(each.urls)
             if count >= _TAKE_COUNT:
@@ -217,8 +266,9 @@ class Agent:
         at = instant_of(self._clock)
         times = [
             self._reported_at + REPORT_SECONDS,
-            self._checkpoints.wake_at(is_short=is_short, is_buffered=bool(len(self._frontier.urls))),
+            self._checkpoints.wake_at(is_short=is_short, is_buffered=self._frontier.has_buffered),
             self._visits.wake_at(at) if is_short else None,
+            None if self._looks is None or self._looks.is_over or self._look is not None else self._looks.due_at,
         ]
         due_at = min(when for when in times if when is not None)
         timer = asyncio.get_running_loop().call_later(max(_PAUSE_SECONDS, due_at - at.monotonic), self._woken.set)
@@ -226,6 +276,7 @@ class Agent:
         timer.cancel()
         self._woken.clear()
         await self._take(self._checkpoints.take())
+        self._take_look()
 
     def _carry_out(self) -> None:
         """Carry out what was decided since the last call."""
@@ -237,8 +288,8 @@ class Agent:
                     self._start(self._fetch(instruction))
                 case Resolve():
                     self._start(self._resolve(instruction))
-                case EndUrl(url, failure, refusal):
-                    self._end(url, failure, refusal)
+                case EndUrl():
+                    self._end(instruction)
                 case CountRefused(reason, count):
                     unsaved.counts[f"refusal {reason}"] += count
                 case OfferSitemaps(host, urls):
@@ -246,9 +297,15 @@ class Agent:
                 case _:
                     _tell(instruction)
 
-    def _end(self, url: str, failure: Failure | None, refusal: str) -> None:
+    def _end(self, ended: EndUrl) -> None:
+        """Note the outcome of a URL without a page. What is known of a page that was collected before stays."""
+        url, failure, refusal, known = ended
         status, unsaved = status_of(failure, refusal), self._checkpoints.unsaved
-        unsaved.end(url, self._clock.now(), status, _NO_PLACE)
+        place = _NO_PLACE if known is None else Place(known.file, known.offset)
+        unsaved.end(url, self._clock.now(), status, place)
+        if known is not None:
+            unsaved.counts[REFRESHES] += 1
+            return
         unsaved.counts[f"outcome {outcome_of(status)}"] += 1
         if failure is None:
             unsaved.counts[f"refusal {refusal}"] += 1
@@ -310,6 +367,8 @@ class Agent:
     async def close(self) -> None:
         """Close every part, also if one of them fails; the last failure is raised."""
         self._is_closing = True
+        if self._look is not None:
+            await asyncio.gather(self._look, return_exceptions=True)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tarrafa.agent.refresher import RefreshMode
 from tarrafa.errors import WorkError
 from tarrafa.texts import quoted
 
@@ -18,6 +19,7 @@ class Ending(StrEnum):
     NOTHING = "nothing fetched"  # no URL is left that may be fetched now, and the crawl has no page
     PAGES = "page limit"
     TIME = "time limit"
+    ROUND = "round over"  # all pages that were worth a visit in this round were visited again
     STOPPED = "stopped"  # by a signal; the visits in flight were finished
     INTERRUPTED = "interrupted"  # by a second signal, at once
     FAILED = "failed"  # the work could not go on, as on a full disk; `Progress.reason` tells why
@@ -41,6 +43,8 @@ class RunLimits(NamedTuple):
     hosts: int | None = None  # of the whole crawl
     seconds: float | None = None  # of this run
     is_waiting: bool = False  # stay until no suspended host has URLs
+    mode: RefreshMode = RefreshMode.NOTHING
+    refreshes: int | None = None  # visits of a round; None for all pages
 
 
 class Progress(NamedTuple):
@@ -49,6 +53,10 @@ class Progress(NamedTuple):
     run_pages: int = 0  # of this run
     visits: int = 0  # requests, whatever came of them: also retries and robots.txt
     run_visits: int = 0
+    refreshes: int = 0  # pages that were visited again; not among `pages`
+    run_refreshes: int = 0
+    changed: int = 0  # of the refreshes, those that found other content
+    run_changed: int = 0
     hook_errors: int = 0  # hooks that raised an error, or gave a field that cannot be stored
     pages_cut: int = 0  # of the pages, those of which a part was left out; `cuts` tells what
     bytes: int = 0  # of bodies that were kept, as received

@@ -14,6 +14,7 @@ from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.recent_visits import RecentVisits
 from tarrafa.agent.step_times import spent_seconds
+from tarrafa.agent.unsaved import CHANGED, REFRESHES, Totals
 from tarrafa.clock import Clock, Instant, instant_of
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -26,8 +27,7 @@ class RunStart(NamedTuple):
 
     at: float  # monotonic seconds
     cpu_seconds: float
-    pages: int
-    visits: int
+    totals: Totals
 
 
 class Rates:
@@ -59,14 +59,13 @@ class ProgressMeter:
         self._clock = clock
         self._limits = limits
         self._rates = Rates()
-        totals = checkpoints.totals
-        self._began = RunStart(clock.monotonic(), cpu_seconds(), totals["pages"], totals["visits"])
+        self._began = RunStart(clock.monotonic(), cpu_seconds(), checkpoints.totals)
 
     def read(self, ending: Ending, extracting: int) -> Progress:
         at = instant_of(self._clock)
         now = at.monotonic
         totals, counts, workbench = self._checkpoints.totals, self._checkpoints.counts, self._workbench.counts(now)
-        pages, visits = totals["pages"], totals["visits"]
+        pages, visits, began = totals["pages"], totals["visits"], self._began.totals
         busy_us = int(1_000_000 * thread_time())
         pages_rate, visits_rate, bytes_rate, busy_rate = self._rates.note(now, pages, visits, totals["bytes"], busy_us)
         left_seconds = None
@@ -75,9 +74,13 @@ class ProgressMeter:
         return Progress(
             ending=ending,
             pages=pages,
-            run_pages=pages - self._began.pages,
+            run_pages=pages - began["pages"],
             visits=visits,
-            run_visits=visits - self._began.visits,
+            run_visits=visits - began["visits"],
+            refreshes=totals[REFRESHES],
+            run_refreshes=totals[REFRESHES] - began[REFRESHES],
+            changed=totals[CHANGED],
+            run_changed=totals[CHANGED] - began[CHANGED],
             hook_errors=totals["hook errors"],
             pages_cut=totals["pages cut"],
             bytes=totals["bytes"],

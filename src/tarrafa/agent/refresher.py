@@ -19,6 +19,7 @@ from tarrafa.refresh import (
     Load,
     LookSettings,
     LookTime,
+    Optimal,
     Price,
     RefreshPolicy,
     Rounds,
@@ -69,8 +70,8 @@ class RefreshIntervals(NamedTuple):
 class RefreshSettings(NamedTuple):
     """How pages are chosen."""
 
-    mode: RefreshMode
-    policy: RefreshPolicy
+    mode: RefreshMode = RefreshMode.NOTHING
+    policy: RefreshPolicy = Optimal()
     intervals: RefreshIntervals = RefreshIntervals()
     rounds: RoundSettings = RoundSettings()
     budget: int | None = None  # visits of a `ROUND`; None for all pages that may be visited
@@ -82,6 +83,16 @@ class Refresher(Protocol):
 
     @property
     def due_at(self) -> float: ...
+
+    @property
+    def renews(self) -> bool:
+        """True if a look at a block takes the place of the one before."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """True if there is nothing left to choose: all that may be visited was visited."""
+        ...
 
     def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
         """Return the block to look at now; None if there is none."""
@@ -95,6 +106,10 @@ class Refresher(Protocol):
         """Note that so many of the chosen pages were new to the caller."""
         ...
 
+    def look_again(self, when: float) -> None:
+        """Note that nothing is left of what was chosen, so that the next pass may begin, by the monotonic clock."""
+        ...
+
 
 def make_refresher(repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
     """Return the refresher of a run. `began_at` is the wall-clock time at which its round began."""
@@ -105,6 +120,8 @@ def make_refresher(repository: Repository, settings: RefreshSettings, began_at: 
 
 class SteadyRefresh:
     """Looks at each block in turn, for ever, and chooses what is worth the price of the bandwidth."""
+
+    renews, is_over = True, False
 
     def __init__(self, repository: Repository, settings: RefreshSettings, at: Instant) -> None:
         self._repository = repository
@@ -140,9 +157,17 @@ class SteadyRefresh:
     def taken(self, count: int) -> None:
         """Do nothing: the next look counts what was visited."""
 
+    def look_again(self, when: float) -> None:
+        """Do nothing: a look has its time, and what was not worth the price then is not worth it now."""
+
 
 class RefreshRound:
-    """Looks at the blocks until each page was visited once, or the budget is spent."""
+    """Looks at the blocks until each page was visited once, or the budget is spent.
+
+    The round is over when a pass over all blocks, while nothing is left of the ones before, finds nothing more.
+    """
+
+    renews = False
 
     def __init__(self, repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> None:
         self._repository = repository
@@ -151,32 +176,39 @@ class RefreshRound:
         self._chance = np.random.default_rng(_RNG_SEED)
         # Set by the first look, if there is a budget.
         self._price = _ALL if settings.budget is None else None
-        self._budget = settings.budget  # visits that are left
         # Blocks that are still to be looked at in this pass. Filled and emptied by next_block.
         self._left: list[int] | None = None
+        self._is_last = True  # nothing was left of passes before, and this one has found nothing
+        self.is_over = False
         self.due_at = at.monotonic
 
     def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
         if self._left is None:
-            self._left = list(blocks)
+            self._left, self._is_last = list(blocks), True
         if not self._left:
             # Hosts may have more pages than one look takes.
             self._left, self.due_at = None, at.monotonic + PASS_SECONDS
+            self.is_over = self._is_last
             return None
         return self._left.pop(0)
 
-    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:  # noqa: ARG002 - the contract's
+    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
+        budget = self._settings.budget
+        left = None if budget is None else max(0, budget - load.visited_count - load.unfinished_count)
+        self._is_last &= load.is_settled and not load.unfinished_count
         if self._price is None:
-            self._price = price_of(self._counts(at.wall), self._budget or 0)
+            self._price = price_of(self._counts(at.wall), left or 0)
         found = self._repository.histories(block)
         values = self._values(found, at.wall)
         chosen = np.flatnonzero(worth_visiting(values, self._price, self._chance.random(len(values))))
         positions = best_of_hosts(found, chosen[np.argsort(-values[chosen], kind="stable")], HOST_PAGES)
-        return self._repository.known_pages(block, found.histories.row[positions[: self._budget]])
+        return self._repository.known_pages(block, found.histories.row[positions[:left]])
 
     def taken(self, count: int) -> None:
-        if self._budget is not None:
-            self._budget = max(0, self._budget - count)
+        self._is_last &= not count
+
+    def look_again(self, when: float) -> None:
+        self._left, self.is_over, self.due_at = None, False, when
 
     def _counts(self, wall: float) -> NDArray[np.int64]:
         """Count the values of all pages."""

@@ -1,8 +1,8 @@
 """The time that a crawl spends in each step, summed over all pages and saved with the totals.
 
 The steps of visits overlap: a hundred visits that wait for a second are a hundred seconds. The steps of the event loop
-(decode, extract, archive, discover, schedule) and of the checkpoint thread (checkpoint, verify) each run one at a time.
-Extraction in another process is included.
+(decode, extract, archive, discover, schedule) and of the checkpoint thread (checkpoint, verify, refresh) each run one
+at a time. Extraction in another process is included.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,7 @@ class CrawlStep(StrEnum):
     CHECKPOINT = "checkpoint"
     VERIFY = "verify"  # cycles of the repository
     SCHEDULE = "schedule"  # choose the next visits
+    REFRESH = "refresh"  # choose collected pages that are visited again
 
 
 class StepTimes:

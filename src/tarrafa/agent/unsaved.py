@@ -11,6 +11,8 @@ from tarrafa.keep import DocumentRow, Place
 # Lists, because they change; in the order of the columns of a batch.
 PRIORITY, LINKS, OUTSIDE, DEPTH, KIND = range(5)
 FoundUrls = dict[str, list[int]]
+# Totals: pages that were visited again, and of these, those with other content.
+REFRESHES, CHANGED = "refreshes", "refreshes changed"
 
 
 class Totals(Counter[str]):

@@ -22,7 +22,7 @@ from tarrafa.agent.instructions import (
     TellPatternSlowed,
     TellRobotsUnreachable,
 )
-from tarrafa.agent.outcomes import URL_BUDGET
+from tarrafa.agent.outcomes import ROBOTS, URL_BUDGET
 from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.clock import Instant
@@ -40,6 +40,7 @@ from tarrafa.obey import (
 from tarrafa.records import Failure, FailureKind, Page, Request
 from tarrafa.schedule import LOOKUPS_LIMIT, Fate, FollowUp, LookupQueue, OutageBreaker, Visit, VisitResult, Workbench
 from tarrafa.urls import host_name, host_of
+from tarrafa.verify import KnownPage
 
 NAME_SECONDS = 300.0  # for which a resolved address is valid
 SKIPS_LIMIT = 500  # visits that one step may name and not make: refused, or waiting for robots.txt
@@ -89,7 +90,7 @@ class Visits:
     def is_exhausted(self, at: Instant) -> bool:
         """Return True if no visit can follow from what is in memory, except for suspended hosts."""
         # A host whose last URLs were refused may have more in the buffer.
-        if not self.is_idle or (self._workbench.needs_urls_now and len(self._frontier.urls)):
+        if not self.is_idle or (self._workbench.needs_urls_now and self._frontier.has_buffered):
             return False
         counts = self._workbench.counts(at.monotonic)
         return not counts.waiting and not counts.unresolved
@@ -181,27 +182,37 @@ class Visits:
         """End a visit that brought a page; return True if the page is to be kept, False if it will be retried."""
         return self._ended(visit, page, at) is Fate.FINAL
 
-    def page_kept(self, page: Page, signature: int = 0) -> None:
-        """Count an answer that was stored, in the record of its host and in budgets. The signature is of its text."""
-        host = host_of(page.url)
-        self._hosts.count_kept(page, host)
-        self._frontier.budgets.count(page, host, signature)
+    def page_kept(self, page: Page, signature: int = 0, *, is_refresh: bool = False) -> None:
+        """Count an answer that was stored, in the record of its host and in budgets. The signature is of its text.
 
-    def page_read(self, page: Page, found: Extract) -> None:
-        """Take note of what an answer that is stored brought, for the pattern of its URL."""
+        A page that was collected before is no page more.
+        """
+        host = host_of(page.url)
+        is_refresh |= page.url in self._frontier.refresh
+        self._hosts.count_kept(page, host, is_refresh=is_refresh)
+        if not is_refresh:
+            self._frontier.budgets.count(page, host, signature)
+        self._frontier.refresh.finish(page.url, page.at)
+
+    def page_read(self, page: Page, found: Extract, *, is_refresh: bool = False) -> None:
+        """Take note of what an answer that is stored brought, for the pattern of its URL if that is fresh."""
+        if is_refresh or page.url in self._frontier.refresh:
+            return
         host = host_of(page.url)
         for pattern in self._watch.note(page, found):
             self._frontier.instructions.append(TellPatternSlowed(host, pattern))
 
-    def page_recovered(self, page: Page, signature: int = 0) -> None:
+    def page_recovered(self, page: Page, signature: int = 0, *, is_refresh: bool = False) -> None:
         """Count an answer that a killed process stored and did not save, and the visit that brought it."""
-        self.page_kept(page, signature)
-        self._hosts.count_visit(host_of(page.url), page, page.at)
+        self.page_kept(page, signature, is_refresh=is_refresh)
+        self._hosts.count_visit(host_of(page.url), page, page.at, is_refresh=is_refresh)
 
     def page_failed(self, visit: Visit, failure: Failure, at: Instant) -> None:
         """End a visit that brought no answer."""
+        # Before the visit ends: if its host is suspended then, what is known of its pages is dropped.
+        known = self._frontier.refresh.page(visit.url)
         if self._ended(visit, failure, at) is Fate.FINAL:
-            self._frontier.instructions.append(EndUrl(visit.url, failure))
+            self._end(visit.url, failure, known, at)
             self._hosts.count_failure(host_of(visit.url))
 
     def page_walled(self, visit: Visit, page: Page, wall: Wall, at: Instant) -> None:
@@ -209,9 +220,15 @@ class Visits:
         self._hosts.count_wall(visit.host, wall)
         follow_up = self._workbench_ended(visit, page, at, FailureKind.WALL)
         if follow_up.fate is Fate.FINAL:
-            self._frontier.instructions.append(EndUrl(visit.url, Failure(visit.url, FailureKind.WALL, wall)))
+            failure = Failure(visit.url, FailureKind.WALL, wall)
+            self._end(visit.url, failure, self._frontier.refresh.page(visit.url), at)
             self._hosts.count_failure(visit.host)
         self._follow_up(visit.host, follow_up, at)
+
+    def _end(self, url: str, failure: Failure | None, known: KnownPage | None, at: Instant, why: str = ROBOTS) -> None:
+        """End a URL without a page: it failed, or was refused. One that was collected before goes on to be known."""
+        self._frontier.instructions.append(EndUrl(url, failure, why, known))
+        self._frontier.refresh.finish(url, at.wall)
 
     def robots_fetched(self, visit: Visit, got: Page | Failure, at: Instant) -> None:
         """End a visit to a robots.txt. The content coding of a page is undone already."""
@@ -232,7 +249,7 @@ class Visits:
     ) -> FollowUp:
         """End a visit on the workbench. `kind` makes an answer a failure of the host."""
         self.in_flight -= 1
-        self._hosts.count_visit(visit.host, got, at.wall)
+        self._hosts.count_visit(visit.host, got, at.wall, is_refresh=visit.url in self._frontier.refresh)
         if isinstance(got, Page):
             began_at = self.outage.began_at
             self.outage.answered(visit.address, visit.host, at.monotonic)
@@ -269,14 +286,14 @@ class Visits:
         if visit.url in self._robots_requests:
             request = Request(visit.url, address=visit.address, any_type=True, body_limit_bytes=ROBOTS_MAX_BYTES)
             return Fetch(visit, request, Purpose.ROBOTS)
-        if visit.url not in self._frontier.urls:
+        frontier, known = self._frontier, self._frontier.refresh.page(visit.url)
+        if known is None and visit.url not in frontier.urls:
             # This robots.txt was fetched already, for another host.
             self._workbench.skip(visit, at.monotonic, again=False)
             return None
-        if (refusal := self._frontier.refusal(visit)) is not None:
+        if (refusal := frontier.refusal(visit)) is not None:
             # Before robots.txt is asked for: an excluded address is not connected to at all.
-            self._workbench.skip(visit, at.monotonic, again=False)
-            self._frontier.instructions.append(EndUrl(visit.url, None, refusal))
+            self._refuse(visit, refusal, at)
             return None
         permission = self._robots.permission(visit.host, at.wall)
         if permission is None:
@@ -285,45 +302,51 @@ class Visits:
             return None
         if self._is_refused(visit, permission, at) or self._is_trap(visit, at):
             return None
-        urls = self._frontier.urls
         request = Request(
             visit.url,
             address=visit.address,
-            any_type=urls.is_sitemap(visit.url),
-            wants_type=self._frontier.type_filter(visit),
+            any_type=frontier.is_sitemap(visit.url),
+            wants_type=frontier.type_filter(visit),
         )
-        return Fetch(visit, request, Purpose.PAGE, urls.distance(visit.url), urls.cash(visit.url))
+        distance, cash = frontier.distance(visit.url), frontier.urls.cash(visit.url)
+        return Fetch(visit, request, Purpose.PAGE, distance, cash, known)
+
+    def _refuse(self, visit: Visit, why: str, at: Instant) -> None:
+        """End a visit that is not made, and its URL."""
+        self._workbench.skip(visit, at.monotonic, again=False)
+        self._end(visit.url, None, self._frontier.refresh.page(visit.url), at, why)
 
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
-        host, refusal = self._hosts.meet(visit.host), permission.refusal(visit.url)
-        self._frontier.budgets.note_address(host, visit.address)
-        if self._frontier.is_full(host):
+        """Refuse a URL that robots.txt or a budget forbids. Budgets are of pages that were never visited."""
+        frontier, host, refusal = self._frontier, self._hosts.meet(visit.host), permission.refusal(visit.url)
+        is_fresh = visit.url not in frontier.refresh
+        frontier.budgets.note_address(host, visit.address)
+        if is_fresh and frontier.is_full(host):
             self._workbench.skip(visit, at.monotonic, again=True)
             self._recall(visit.host, at)
-            self._frontier.refuse(host)
-        elif refusal is None and not self._frontier.budgets.refuses(visit.url):
+            frontier.refuse(host)
+        elif refusal is None and not (is_fresh and frontier.budgets.refuses(visit.url)):
             return False
         elif refusal is None:
-            self._workbench.skip(visit, at.monotonic, again=False)
-            self._frontier.instructions.append(EndUrl(visit.url, None, URL_BUDGET))
+            self._refuse(visit, URL_BUDGET, at)
         elif permission.basis is Basis.UNREACHABLE:
             self._workbench.skip(visit, at.monotonic, again=True)
             self._recall(visit.host, at)
             reason, until = self._robots.reason(visit.host), permission.expires_at
-            self._frontier.suspend(visit.host, reason, until, is_failing=False)
-            self._frontier.hold_back(visit.host, until)
+            frontier.suspend(visit.host, reason, until, is_failing=False)
+            frontier.hold_back(visit.host, until)
         else:
-            self._workbench.skip(visit, at.monotonic, again=False)
-            self._frontier.instructions.append(EndUrl(visit.url, None))
+            self._refuse(visit, ROBOTS, at)
         return True
 
     def _is_trap(self, visit: Visit, at: Instant) -> bool:
-        """Refuse a URL that leads into a trap, unless the user gave it, or the host names it as a sitemap."""
-        reason, urls = self._watch.refusal(visit.host, visit.url), self._frontier.urls
-        if reason is None or not urls.distance(visit.url) or urls.is_sitemap(visit.url):
+        """Refuse a URL that leads into a trap, unless it was visited before, the user gave it, or it is a sitemap."""
+        reason, frontier = self._watch.refusal(visit.host, visit.url), self._frontier
+        if reason is None or visit.url in frontier.refresh:
             return False
-        self._workbench.skip(visit, at.monotonic, again=False)
-        self._frontier.instructions.append(EndUrl(visit.url, None, reason))
+        if not frontier.distance(visit.url) or frontier.is_sitemap(visit.url):
+            return False
+        self._refuse(visit, reason, at)
         return True
 
     def _request_robots(self, request: RobotsRequest, at: Instant) -> bool:
@@ -376,13 +399,13 @@ class Visits:
         pages = []
         for url in urls:
             requests = self._robots_requests.pop(url, [])
-            if not requests and url in self._frontier.urls:
+            if not requests and self._frontier.has(url):
                 pages.append(url)
             # The host itself requests its robots.txt again at its next turn; other hosts have waited in vain.
             for request in requests:
                 if request.host != host:
                     self._robots_answered(request, _not_visited(request), at)
-        self._frontier.urls.put_back(host, pages)
+        self._frontier.put_back(host, pages)
 
 
 def _not_visited(request: RobotsRequest) -> Failure:

@@ -101,7 +101,7 @@ class SimulatedCrawl:
 
     def _is_checkpoint_due(self, is_short: bool) -> bool:
         """Return True if much is unsaved, or if only a cycle can bring more URLs."""
-        is_waiting = is_short and not len(self._brain.frontier.urls) and not self._events
+        is_waiting = is_short and not self._brain.frontier.has_buffered and not self._events
         return len(self._unsaved.ended) >= self._checkpoint_visits or (is_waiting and bool(self._unsaved))
 
     def _advance(self, is_short: bool) -> bool:
@@ -143,7 +143,7 @@ class SimulatedCrawl:
                     self._push(seconds, instruction, got)
                 case Resolve():
                     self._push(0.0, instruction, self._transport.look_up(instruction.name, self._now))
-                case EndUrl(url, failure, refusal):
+                case EndUrl(url, failure, refusal, _):
                     self._end(url, status_of(failure, refusal))
                 case CountRefused(reason, urls_count):
                     self._unsaved.counts[f"refusal {reason}"] += urls_count
@@ -199,7 +199,7 @@ class SimulatedCrawl:
         self.totals = self.totals.plus(unsaved.counts, changes.counts)
         self._batch_number += 1
         self._repository.cycle(batch_of(self._batch_number, unsaved))
-        self._brain.frontier.urls.finish([each[0] for each in unsaved.ended])
+        self._brain.frontier.finish([each[0] for each in unsaved.ended])
         weigh = None if self._weighing is None else self._weighing(self.pages)
         if weigh is not None:
             for block in self._repository.blocks():

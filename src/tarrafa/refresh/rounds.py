@@ -33,6 +33,8 @@ class Load(NamedTuple):
 
     visited_count: int  # since the start
     held_count: int  # chosen by the last look at the block, and not visited yet
+    unfinished_count: int = 0  # chosen by looks at all blocks, and not visited yet
+    is_settled: bool = True  # the repository knows of all visits
 
 
 class Rounds:

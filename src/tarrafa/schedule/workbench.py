@@ -106,6 +106,13 @@ class Workbench:
             self._update_queues(host, now)
         return tuple(urls[room:])
 
+    def room_count(self, name: str) -> int:
+        """Return how many URLs of a host `add` would take, if the host can enter."""
+        host = self._hosts.by_name.get(name)
+        if host is None or host.state in (HostState.SUSPENDED, HostState.LEFT):
+            return QUEUED_URLS_LIMIT
+        return max(0, host.room_count())
+
     def add_first(self, name: str, url: str, now: float) -> bool:
         """Queue a URL before all others, such as robots.txt. One such URL always finds room; else return False."""
         now = self._tick(now)

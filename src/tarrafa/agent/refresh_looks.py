@@ -1,0 +1,72 @@
+"""Looks at the collection while a crawl runs: what they choose enters the frontier.
+
+A look reads a block of the repository, so it runs in the thread that owns it; the rest runs in the thread that decides.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tarrafa.agent.frontier import Frontier
+from tarrafa.agent.refresher import Refresher
+from tarrafa.clock import Instant
+from tarrafa.refresh import Load
+from tarrafa.verify import KnownPage
+
+
+class QueueLoad(NamedTuple):
+    """What became of the pages that looks have chosen, when a look begins."""
+
+    visited_count: int
+    unfinished_count: int
+    held: Counter[int]  # pages that wait, by block
+    is_settled: bool
+
+    def of(self, block: int) -> Load:
+        return Load(self.visited_count, self.held[block], self.unfinished_count, self.is_settled)
+
+
+class ChosenPages(NamedTuple):
+    """The pages that a look has chosen, the best first."""
+
+    block: int
+    pages: Sequence[KnownPage]
+
+
+class RefreshLooks:
+    def __init__(self, refresher: Refresher, frontier: Frontier) -> None:
+        self._refresher = refresher
+        self._frontier = frontier
+
+    @property
+    def due_at(self) -> float:
+        """The monotonic time of the next look."""
+        return self._refresher.due_at
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing more will be chosen."""
+        return self._refresher.is_over
+
+    def load(self, *, is_settled: bool) -> QueueLoad:
+        queue = self._frontier.refresh
+        return QueueLoad(queue.landed_count, queue.unfinished_count, queue.held_counts(), is_settled)
+
+    def look(self, blocks: Callable[[], Sequence[int]], load: QueueLoad, at: Instant) -> ChosenPages | None:
+        """Look at the next block; return None if there is none."""
+        block = self._refresher.next_block(blocks(), at)
+        return None if block is None else ChosenPages(block, self._refresher.choose(block, load.of(block), at))
+
+    def take(self, chosen: ChosenPages | None, at: Instant) -> bool:
+        """Hand what a look has chosen to the frontier; return True if any of it is new there."""
+        if chosen is None:
+            return False
+        if self._refresher.renews:
+            self._frontier.refresh.drop_block(chosen.block)
+        count = self._frontier.refresh_pages(chosen.pages, chosen.block, at)
+        self._refresher.taken(count)
+        return count > 0
+
+    def look_again(self, when: float) -> None:
+        """Note that nothing is left of what was chosen, so that the next pass may begin, by the monotonic clock."""
+        self._refresher.look_again(when)
