@@ -12,9 +12,11 @@ from scipy.stats import gamma
 
 from tarrafa.histories import (
     DAY_SECONDS,
+    DROPPED_STATUS,
     HISTORY_BYTES,
     REFUSED_STATUS,
     Belief,
+    Change,
     Histories,
     Phase,
     VisitNews,
@@ -100,8 +102,9 @@ def test_pages_of_a_host_have_its_rate_as_their_prior() -> None:
 # Histories.
 
 
-def news(at: float, status: int = 200, changed: bool = False, cache: float = np.nan) -> VisitNews:
-    return VisitNews(one(at), np.array([status], np.uint16), np.array([changed]), one(np.nan), one(cache))
+def news(at: float, status: int = 200, change: Change = Change.NONE, cache: float = np.nan) -> VisitNews:
+    changes = np.array([change], np.uint8)
+    return VisitNews(one(at), np.array([status], np.uint16), changes, one(np.nan), one(cache))
 
 
 def visited(*visits: VisitNews) -> Histories:
@@ -125,11 +128,11 @@ def test_the_first_visit_begins_a_history() -> None:
     assert (history.row[0], history.visited[0], history.changed[0]) == (7, NOW, NOW)
     assert (history.visits[0], history.changes[0], history.phase[0]) == (1, 0, Phase.LIVE)
     assert (history.shape[0], history.days[0]) == (0, 0)
-    assert HISTORY_BYTES == 32
+    assert HISTORY_BYTES == 33
 
 
 def test_changes_are_counted_and_dated() -> None:
-    history = visited(news(day(0)), news(day(2), changed=True), news(day(5)))
+    history = visited(news(day(0)), news(day(2), change=Change.FULL), news(day(5)))
     assert (history.visits[0], history.changes[0], history.changed[0]) == (3, 1, day(2))
     assert history.shape[0] > 0
 
@@ -138,10 +141,10 @@ def test_visits_of_one_batch_count_each_in_the_order_of_their_time() -> None:
     """A batch may hold several visits to one URL, in any order."""
     history = new_histories(np.array([7, 8]))
     at = np.array([day(5), day(0), day(2), day(1)])
-    changed = np.array([False, False, True, True])
-    batch = VisitNews(at, np.full(4, 200, np.uint16), changed, np.full(4, np.nan), np.full(4, np.nan))
+    change = np.array([Change.NONE, Change.NONE, Change.FULL, Change.FULL], np.uint8)
+    batch = VisitNews(at, np.full(4, 200, np.uint16), change, np.full(4, np.nan), np.full(4, np.nan))
     fold(history, np.array([0, 0, 0, 1]), batch, np.full(4, FIRST_RATE))
-    expected = visited(news(day(0)), news(day(2), changed=True), news(day(5)))
+    expected = visited(news(day(0)), news(day(2), change=Change.FULL), news(day(5)))
     first = taken(history, np.array([0]))
     assert [column.tolist() for column in first] == [column.tolist() for column in expected]
     assert (history.visits[1], history.changes[1]) == (1, 0)  # the first visit compares with nothing
@@ -163,6 +166,8 @@ def test_visits_of_one_batch_count_each_in_the_order_of_their_time() -> None:
         ([500] * 5, Phase.GONE, 7),
         ([REFUSED_STATUS], Phase.REFUSED, 1),
         ([REFUSED_STATUS] * 3, Phase.REFUSED, 30),
+        ([1_003], Phase.REFUSED, 1),  # by the scope
+        ([1_100], Phase.FAILING, 1),  # its name has no address
     ],
 )
 def test_each_phase_has_its_wait(statuses: list[int], phase: Phase, wait_days: float) -> None:
@@ -187,6 +192,47 @@ def test_a_hosts_bad_hour_teaches_nothing_about_its_pages() -> None:
 def test_after_gone_the_evidence_begins_anew() -> None:
     history = visited(news(day(0)), news(day(9)), news(day(10), 410), news(day(20)))
     assert (history.phase[0], history.shape[0], history.days[0]) == (Phase.LIVE, 0, 0)
+
+
+def test_the_first_page_after_failures_is_no_evidence() -> None:
+    """Its content may have changed at any time since the last visit that found the page."""
+    history = visited(news(day(0)), news(day(3)), news(day(30), 503), news(day(31), change=Change.FULL))
+    before = visited(news(day(0)), news(day(3)))
+    assert (history.shape[0], history.days[0]) == (before.shape[0], before.days[0])
+    assert (history.changes[0], history.changed[0]) == (1, day(31))
+
+
+def test_what_robots_txt_disallowed_for_a_time_keeps_its_evidence() -> None:
+    history = visited(news(day(0)), news(day(9)), news(day(10), REFUSED_STATUS), news(day(20)))
+    assert (history.phase[0], history.days[0]) == (Phase.LIVE, visited(news(day(0)), news(day(9))).days[0])
+
+
+def test_a_dropped_page_keeps_all_but_its_phase() -> None:
+    """It was not visited."""
+    before, after = visited(news(day(0)), news(day(9))), visited(news(day(0)), news(day(9)), news(day(11), 1_099))
+    assert DROPPED_STATUS == 1_099
+    assert after._replace(phase=before.phase) == before
+    assert after.phase[0] == Phase.DROPPED
+    again = visited(news(day(0)), news(day(9)), news(day(11), 1_099), news(day(19)))
+    assert (again.phase[0], again.visits[0], again.days[0]) == (Phase.LIVE, 3, 19)
+
+
+def test_slight_changes_at_every_visit_teach_nothing_from_the_fifth_on() -> None:
+    """A counter or the time of day in a page changes its signature, and its text hardly at all."""
+    visits = [news(day(0)), *(news(day(n), change=Change.SLIGHT) for n in range(1, 5))]
+    four = visited(*visits)
+    five = visited(*visits, news(day(5), change=Change.SLIGHT))
+    assert four.shape[0] > 0
+    assert (five.shape[0], five.days[0]) == (four.shape[0], pytest.approx(four.days[0] + 1))
+    assert (five.changes[0], five.changed[0]) == (5, day(5))
+    six = visited(*visits, news(day(5), change=Change.SLIGHT), news(day(6), change=Change.FULL))
+    assert six.shape[0] > five.shape[0]
+
+
+@pytest.mark.parametrize(("between", "in_a_row"), [(200, 1), (503, 5)])
+def test_a_visit_without_a_change_ends_a_row_of_slight_ones_and_a_failure_does_not(between: int, in_a_row: int) -> None:
+    visits = [news(day(0)), *(news(day(n), change=Change.SLIGHT) for n in range(1, 5)), news(day(5), between)]
+    assert visited(*visits, news(day(6), change=Change.SLIGHT)).slight[0] == in_a_row
 
 
 def test_cache_lifetime_delays_by_a_day_at_most() -> None:

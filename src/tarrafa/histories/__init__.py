@@ -1,6 +1,6 @@
 """What is known of each collected URL over its visits: when it was visited, how often it changed, what it is now.
 
-In: visits to collected URLs, as columns. Out: histories as columns, 32 bytes a URL. The repository stores them beside
+In: visits to collected URLs, as columns. Out: histories as columns, 33 bytes a URL. The repository stores them beside
 its rows and folds the visits of each batch into them; refresh policies read them.
 
     columns   the record, its phases and codes

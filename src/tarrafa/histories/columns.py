@@ -1,4 +1,4 @@
-"""The history of each collected URL, as columns of numbers: 32 bytes a URL.
+"""The history of each collected URL, as columns of numbers: 33 bytes a URL.
 
 Times are whole seconds since 1970, 0 for never. `shape` and `days` are the evidence of the visits about how often the
 page changes: see `belief`.
@@ -72,12 +72,15 @@ class Histories(NamedTuple):
     visits: U16
     changes: U16  # visits that found other content than the one before
     interval: U8
-    importance: U8  # 0 if it is not known from ranks
+    importance: U8  # 0 if it was never set
     phase: U8
     failures: U8  # consecutive visits without a page
+    slight: U8  # consecutive visits that found slight changes
 
 
-HISTORY_TYPES = tuple(map(np.dtype, ("<u4", "<u4", "<u4", "<u4", "<f4", "<f4", "<u2", "<u2", "u1", "u1", "u1", "u1")))
+HISTORY_TYPES = tuple(
+    map(np.dtype, ("<u4", "<u4", "<u4", "<u4", "<f4", "<f4", "<u2", "<u2", "u1", "u1", "u1", "u1", "u1"))
+)
 HISTORY_BYTES = sum(each.itemsize for each in HISTORY_TYPES)
 
 
@@ -95,9 +98,9 @@ def taken(histories: Histories, which: NDArray[Any]) -> Histories:
 
 
 def importance_codes(importance: NDArray[Any]) -> U8:
-    """Return the code of each importance, a positive number of mean 1."""
+    """Return the code of each importance, a positive number of mean 1. No code is 0."""
     codes = np.rint(_IMPORTANCE_ONE + _IMPORTANCE_STEPS * np.log2(np.maximum(importance, 1e-9)))
-    found: U8 = np.clip(codes, 0, 255).astype(np.uint8)
+    found: U8 = np.clip(codes, 1, 255).astype(np.uint8)
     return found
 
 

@@ -7,9 +7,14 @@
 | missing | 404                                                 | a day                    | kept     |
 | failing | no answer, 5xx, and the other errors                | 1, 3, 9, 27 days         | kept     |
 | gone    | 410, a second 404 a day later, the fifth failure    | 7, 14, … 180 days        | kept     |
-| refused | robots.txt disallows it                             | 1, 7, 30 days            | kept     |
+| refused | robots.txt, the scope or a budget                   | 1, 7, 30 days            | kept     |
+| dropped | it made room for more important pages; no visit     | as it was                | kept     |
 
-From each of them 2xx leads back to live. After gone the evidence begins anew.
+From each of them 2xx leads back to live. After gone the evidence begins anew. Nothing is learned from the first visit
+that finds a page again, because the time since its last content is not known.
+
+A page is restless if several visits in a row found slight changes. More of them are no change to the belief: what
+changes at every visit, such as a counter or a date, is not worth more visits.
 """
 
 from typing import Any, NamedTuple
@@ -25,6 +30,7 @@ from tarrafa.histories.columns import (
     SECONDS_MAX,
     U8,
     Bools,
+    Change,
     Histories,
     Phase,
     interval_codes,
@@ -35,6 +41,7 @@ from tarrafa.histories.columns import (
 HOUR_SECONDS = 3_600.0
 _FAILURES_TO_GONE = 5  # after waits of 1, 3, 9 and 27 days
 _FAILURES_MAX = 20
+_RESTLESS, _SLIGHT_MAX = 5, 255  # slight changes in a row
 # Days until the next visit, by the number of consecutive visits without a page.
 _WAITS = {
     Phase.MISSING: (1.0,),
@@ -44,7 +51,7 @@ _WAITS = {
 }
 # The statuses from this one up to `REFUSED_END` are of visits that were not made: by robots.txt, the scope or a budget.
 REFUSED_STATUS, REFUSED_END = 1_000, 1_100
-# Of a URL that makes room for more important ones. No visit was made, so it counts as none.
+# Of a URL that makes room for more important ones. It counts as no visit.
 DROPPED_STATUS = 1_099
 
 
@@ -74,13 +81,18 @@ def fold(histories: Histories, positions: NDArray[Any], news: VisitNews, rates: 
 
 def _fold_once(histories: Histories, at: NDArray[Any], news: VisitNews, rates: F64) -> None:
     """Fold one visit into each of the histories at these positions."""
+    is_dropped = news.status == DROPPED_STATUS
+    if is_dropped.any():
+        histories.phase[at[is_dropped]] = Phase.DROPPED
+        at, rates = at[~is_dropped], rates[~is_dropped]
+        news = VisitNews(*(column[~is_dropped] for column in news))
     before = taken(histories, at)
     phase = _phases(before, news)
-    is_page = phase <= Phase.MOVED
-    is_first = before.visits == 0
+    is_page, is_first = phase <= Phase.MOVED, before.visits == 0
+    changed = (news.change != Change.NONE) & is_page & ~is_first
+    slight = _slight_in_a_row(before, news, is_page)
     elapsed = np.where(is_first, 0.0, np.maximum(news.at_seconds - before.visited, 0.0)) / DAY_SECONDS
-    changed = news.changed & is_page & ~is_first
-    _learn(histories, at, before, news, elapsed, changed & is_page, is_page & (before.phase <= Phase.FAILING), rates)
+    _learn(histories, at, before, news, elapsed, changed & (slight < _RESTLESS), phase, rates)
     failures = np.where(is_page, 0, np.minimum(_consecutive(before, phase), _FAILURES_MAX))
     seconds = np.clip(news.at_seconds, 0, SECONDS_MAX).astype(np.uint32)
     histories.visited[at] = np.maximum(seconds, before.visited)
@@ -90,6 +102,7 @@ def _fold_once(histories: Histories, at: NDArray[Any], news: VisitNews, rates: F
     histories.interval[at] = np.where(is_first, 0, interval_codes(elapsed))
     histories.phase[at] = phase
     histories.failures[at] = failures
+    histories.slight[at] = slight
     wait = _wait_seconds(phase, failures, news.cache_seconds)
     histories.not_before[at] = np.minimum(news.at_seconds + wait, SECONDS_MAX).astype(np.uint32)
 
@@ -101,7 +114,7 @@ def _learn(
     news: VisitNews,
     elapsed: F64,
     changed: Bools,
-    is_evidence: Bools,
+    phase: U8,
     rates: F64,
 ) -> None:
     """Update the evidence of the pages that were found; after a page was gone, it begins anew."""
@@ -109,7 +122,9 @@ def _learn(
     believed = joined(first, before.shape, before.days)
     after = after_visit(believed, elapsed, changed, news.content_seconds / DAY_SECONDS)
     learned = Belief(after.shape - first.shape, after.days - first.days)
-    is_back = (before.phase > Phase.FAILING) & (_phases(before, news) <= Phase.MOVED)
+    is_page = phase <= Phase.MOVED
+    is_evidence = is_page & ((before.phase <= Phase.MOVED) | (before.phase == Phase.DROPPED))
+    is_back = is_page & (before.phase == Phase.GONE)
     kept = np.where(is_back, 0.0, before.shape), np.where(is_back, 0.0, before.days)
     histories.shape[at] = np.where(is_evidence, learned.shape, kept[0])
     histories.days[at] = np.where(is_evidence, learned.days, kept[1])
@@ -125,6 +140,12 @@ def phase_after(phase: Phase, failures: int, visited_seconds: float, at_seconds:
     return Phase(_phases(before, news)[0])
 
 
+def _slight_in_a_row(before: Histories, news: VisitNews, is_page: Bools) -> NDArray[np.int64]:
+    """Return how many visits in a row found slight changes; those without a page are passed over."""
+    more = np.minimum(before.slight.astype(np.int64) + 1, _SLIGHT_MAX)
+    return np.where(is_page, np.where(news.change == Change.SLIGHT, more, 0), before.slight)
+
+
 def _phases(before: Histories, news: VisitNews) -> U8:
     status = news.status
     is_later = news.at_seconds - before.visited >= DAY_SECONDS
@@ -133,14 +154,14 @@ def _phases(before: Histories, news: VisitNews) -> U8:
     rules = (
         ((status >= 200) & (status < 300) | (status == 304), Phase.LIVE),
         ((status >= 300) & (status < 400), Phase.MOVED),
-        (status == REFUSED_STATUS, Phase.REFUSED),
+        (status == DROPPED_STATUS, Phase.DROPPED),
+        ((status >= REFUSED_STATUS) & (status < REFUSED_END), Phase.REFUSED),
         ((status == 410) | (status == 404) & is_second, Phase.GONE),
         (status == 404, Phase.MISSING),
         (is_lost & (before.phase != Phase.REFUSED), Phase.GONE),
     )
-    return np.select([rule for rule, _ in rules], [int(phase) for _, phase in rules], int(Phase.FAILING)).astype(
-        np.uint8
-    )
+    found = np.select([rule for rule, _ in rules], [int(phase) for _, phase in rules], int(Phase.FAILING))
+    return found.astype(np.uint8)
 
 
 def _consecutive(before: Histories, phase: U8) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarrafa.histories import DAY_SECONDS, Histories
+from tarrafa.histories import DAY_SECONDS, Histories, Phase
 from tarrafa.refresh.policies import RefreshPolicy, page_states
 from tarrafa.refresh.price import Counts, Price, counts_of_values, worth_visiting
 
@@ -65,7 +65,7 @@ def values_at(
     """Return what a visit to each page is worth at a moment; 0 for a page that must not be visited yet."""
     values = policy.values(page_states(histories, rates, now))
     is_open = (histories.not_before <= now) & (histories.visited + settings.shortest_seconds <= now)
-    return np.where(is_open, values, 0.0)
+    return np.where(is_open & (histories.phase != Phase.DROPPED), values, 0.0)
 
 
 def _next_counts(

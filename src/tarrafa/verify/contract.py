@@ -58,6 +58,20 @@ class Collected(NamedTuple):
     content_seconds: NDArray[np.float32] = np.empty(0, np.float32)  # age of the content by its host; NaN if not told
     cache_seconds: NDArray[np.float32] = np.empty(0, np.float32)  # for which its host calls it valid
 
+    def completed(self) -> "Collected":
+        """Return the visits with all columns."""
+        count = len(self.urls)
+        if len(self.change) == count:
+            return self
+        unknown = np.full(count, np.nan, np.float32)
+        return self._replace(
+            change=np.zeros(count, np.uint8),
+            signature=np.zeros(count, np.uint64),
+            similarity=np.zeros(count, np.uint64),
+            content_seconds=unknown,
+            cache_seconds=unknown,
+        )
+
 
 class Extracted(NamedTuple):
     """URLs found in pages (the papers' E). A URL may occur many times. The weights may be missing: all are 0 then."""
@@ -269,6 +283,7 @@ class RepositoryCounts(NamedTuple):
     waiting: int  # offered, not verified yet
     disk_bytes: int
     scheduled: int = 0  # engines that only compare schedule none
+    phases: tuple[int, ...] = ()  # collected URLs by `Phase`; engines that only compare know none
 
 
 class UniquenessEngine(Protocol):

@@ -5,6 +5,7 @@ does; with several, hosts are spread over a fixed number of blocks by their hash
 its batch. Nothing survives the process, so guarantee 5 holds only while it lives.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from tarrafa.histories import Histories, Phase, VisitNews, host_rates, taken
 from tarrafa.records import DEPTH_MAX
 from tarrafa.urls import HOST_START, fingerprint, host_hash
 from tarrafa.verify.contract import (
@@ -22,11 +25,13 @@ from tarrafa.verify.contract import (
     PRIORITY_MAX,
     WEIGHT_MAX,
     Batch,
+    BlockHistories,
     Cycle,
     Division,
     Expansion,
     HostCollision,
     Known,
+    KnownPage,
     Quota,
     RepositoryCounts,
     Scheduled,
@@ -37,6 +42,18 @@ from tarrafa.verify.contract import (
     by_priority,
     checked_keys,
     first_placed,
+)
+from tarrafa.verify.page_histories import (
+    NO_HISTORIES,
+    importance_sum,
+    mean_importance_of,
+    mean_rate_of,
+    page_histories,
+    phase_counts,
+    rate_sum,
+    rated,
+    with_importance,
+    with_visits,
 )
 
 _DEFAULT_QUOTA = Quota()
@@ -51,6 +68,19 @@ class _MemoryVisit(NamedTuple):
     status: int
     file: int
     offset: int
+    signature: int
+    similarity: int
+
+
+class _MemoryNews(NamedTuple):
+    """What a visit changes in the history of its URL."""
+
+    url: "_MemoryUrl"
+    at_seconds: float
+    status: int
+    change: int
+    content_seconds: float
+    cache_seconds: float
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +131,7 @@ class _MemoryUrl:
 class _MemoryHost:
     name: str
     block: "_MemoryBlock"
+    number: int = -1  # in its block; -1 without admitted URLs
     urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission
     scheduled: dict[str, _MemoryUrl] = field(default_factory=dict)
     # Heap of (key, order, URL). An entry is stale if its URL was scheduled, collected or moved.
@@ -156,6 +187,12 @@ class _MemoryBlock:
     offered: list[_MemoryUrl] = field(default_factory=list)
     waiting: int = 0
     owners: dict[int, str] = field(default_factory=dict)  # the host that has a hash
+    # Visits that were offered. Filled by every batch, emptied by a cycle.
+    news: list[_MemoryNews] = field(default_factory=list)
+    urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission, which is that of rows
+    url_hosts: array[int] = field(default_factory=lambda: array("I"))  # the number of the host of each
+    histories: Histories = NO_HISTORIES
+    rate_sum: float = 0.0
 
 
 class MemoryRepository:
@@ -181,6 +218,7 @@ class MemoryRepository:
         self._hosts: dict[str, _MemoryHost] = {}
         self._verified = list(range(blocks))
         self._last_batch = -1
+        self._importance: float | None = None  # the mean by links and depth; None if it is to be computed
 
     @property
     def last_batch(self) -> int:
@@ -195,7 +233,7 @@ class MemoryRepository:
     def cycle(self, batch: Batch) -> Cycle:
         if batch.number <= self._last_batch:
             return Cycle(block=-1)
-        self._last_batch = batch.number
+        self._last_batch, self._importance = batch.number, None
         waiting = [block.waiting for block in self._blocks]
         self._offer(batch)
         block = max(self._blocks, key=lambda each: each.waiting)
@@ -204,11 +242,17 @@ class MemoryRepository:
         return self._verify(block)._replace(set_aside=set_aside)
 
     def _offer(self, batch: Batch) -> None:
-        told, found = batch.collected, batch.extracted
-        pages = (told.at_seconds.tolist(), told.status.tolist(), told.file.tolist(), told.offset.tolist())
-        for place, (url, at_seconds, *rest) in enumerate(zip(_strings(told.urls), *pages, strict=True)):
-            each, visit = self._offered(url), _MemoryVisit(batch.number, at_seconds, place, *rest)
+        told, found = batch.collected.completed(), batch.extracted
+        contents = zip(
+            *(each.tolist() for each in (told.file, told.offset, told.signature, told.similarity)), strict=True
+        )
+        news = (told.at_seconds, told.status, told.change, told.content_seconds, told.cache_seconds)
+        rows = zip(*(each.tolist() for each in news), strict=True)
+        for place, (url, row, content) in enumerate(zip(_strings(told.urls), rows, contents, strict=True)):
+            each = self._offered(url)
+            visit = _MemoryVisit(batch.number, row[0], place, row[1], *content)
             each.new_visit = visit if each.new_visit is None else max(visit, each.new_visit)
+            each.host.block.news.append(_MemoryNews(each, *row))
         weights = found.weight if len(found.weight) else np.zeros(len(found.urls), np.uint32)
         columns = (column.tolist() for column in (*found[1:-1], weights))
         for url, priority, links, outside, depth, kind, weight in zip(_strings(found.urls), *columns, strict=True):
@@ -252,6 +296,7 @@ class MemoryRepository:
             _merge(each)
         changed = _admit(block, fresh)
         _collect(now, changed)
+        self._fold(block)
         self._place(offered)
         for host, is_new in changed.items():
             if is_new:
@@ -266,6 +311,17 @@ class MemoryRepository:
             fresh=[each.url for each in fresh if each.visit is None],
             collisions=tuple(collisions),
         )
+
+    def _fold(self, block: _MemoryBlock) -> None:
+        """Fold the visits that waited for a block into its histories."""
+        told, block.news = [each for each in block.news if each.url.order >= 0], []
+        visited = np.array([each.url.order for each in told], np.int64)
+        columns = zip(*(each[1:] for each in told), strict=True) if told else ((),) * len(VisitNews._fields)
+        types = (np.float64, np.uint16, np.uint8, np.float32, np.float32)
+        news = VisitNews(*(np.array(column, each) for column, each in zip(columns, types, strict=True)))
+        rate, hosts = self.mean_rate(), np.array(block.url_hosts, np.uint32)
+        block.histories = with_visits(block.histories, visited, news, hosts, rate)
+        block.rate_sum = rate_sum(block.histories, rate)
 
     def _without_collisions(
         self, block: _MemoryBlock, fresh: list[_MemoryUrl]
@@ -302,13 +358,51 @@ class MemoryRepository:
             each.weight = weight
         self._place(urls)
 
+    def histories(self, block: int) -> BlockHistories:
+        found = self._blocks[block]
+        collected = [found.urls[row] for row in found.histories.row.tolist()]
+        histories = with_importance(found.histories, *_links(collected), self._mean_importance())
+        hosts = np.array(found.url_hosts, np.int64)[histories.row]
+        return BlockHistories(histories, hosts, list(found.hosts))
+
+    def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
+        found = self._blocks[block]
+        part = taken(found.histories, np.searchsorted(found.histories.row, rows))
+        told = zip(part.visited.tolist(), part.phase.tolist(), part.failures.tolist(), strict=True)
+        return [_known_page(found.urls[row], *each) for row, each in zip(rows.tolist(), told, strict=True)]
+
+    def mean_rate(self) -> float:
+        collected = sum(len(block.histories.row) for block in self._blocks)
+        return mean_rate_of(sum(block.rate_sum for block in self._blocks), collected)
+
+    def _mean_importance(self) -> float:
+        if self._importance is None:
+            collected = [block.urls[row] for block in self._blocks for row in block.histories.row.tolist()]
+            self._importance = mean_importance_of(importance_sum(*_links(collected)), len(collected))
+        return self._importance
+
+    def rate(self, block: int, weigh: Weigh) -> None:
+        found = self._blocks[block]
+        urls = [found.urls[row].url for row in found.histories.row.tolist()]
+        found.histories = rated(found.histories, weigh(pa.array(urls, pa.large_string())))
+
     def lookup(self, url: str) -> Known | None:
         found = self._urls.get(url)
-        return None if found is None or found.order < 0 else found.known()
+        return None if found is None or found.order < 0 else next(self._known(found.host, [found]))
 
     def urls_of(self, host: str) -> Iterator[Known]:
         found = self._hosts.get(host)
-        return iter(()) if found is None else (each.known() for each in found.urls)
+        return iter(()) if found is None else self._known(found, found.urls)
+
+    def _known(self, host: _MemoryHost, urls: Sequence[_MemoryUrl]) -> Iterator[Known]:
+        """Yield what is known of URLs of one host, with their histories."""
+        whole, collected = host.block.histories, [each for each in host.urls if each.visit is not None]
+        own = taken(whole, np.searchsorted(whole.row, np.array([each.order for each in collected], np.int64)))
+        own = with_importance(own, *_links(collected), self._mean_importance())
+        rate = host_rates(np.zeros(len(own.row), np.int64), own.shape, own.days, self.mean_rate())
+        told = page_histories(own, np.repeat(rate, len(own.row)))
+        by_row = dict(zip(own.row.tolist(), told, strict=True))
+        return (each.known()._replace(history=by_row.get(each.order)) for each in urls)
 
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
         for host in self._blocks[block].hosts.values():
@@ -329,6 +423,7 @@ class MemoryRepository:
             waiting=sum(block.waiting for block in self._blocks),
             disk_bytes=0,
             scheduled=sum(len(host.scheduled) for host in hosts),
+            phases=tuple(map(sum, zip(*(phase_counts(each.histories) for each in self._blocks), strict=True))),
         )
 
     def close(self) -> None:
@@ -343,6 +438,18 @@ def _strings(urls: Urls) -> Iterable[str]:
 def _first_place(each: _MemoryUrl) -> tuple[float, int]:
     assert each.keys is not None
     return each.keys[1], each.order
+
+
+def _links(urls: Sequence[_MemoryUrl]) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
+    """Return what importance follows from: the links from other hosts, and the depth."""
+    return np.array([each.outside for each in urls], np.uint16), np.array([each.depth for each in urls], np.uint32)
+
+
+def _known_page(each: _MemoryUrl, visited: int, phase: int, failures: int) -> KnownPage:
+    assert each.visit is not None
+    content = each.visit.file, each.visit.offset, each.visit.signature, each.visit.similarity
+    facts = float(visited), each.visit.status, Phase(phase)
+    return KnownPage(each.url, each.depth, *facts, *content, each.kind, failures)
 
 
 def _least_key(urls: Iterable[_MemoryUrl]) -> float:
@@ -380,7 +487,11 @@ def _admit(block: _MemoryBlock, fresh: list[_MemoryUrl]) -> dict[_MemoryHost, bo
         changed.setdefault(host, not host.urls)
         each.order = block.known
         block.known += 1
-        block.hosts[host.name] = host
+        if host.number < 0:
+            host.number = len(block.hosts)
+            block.hosts[host.name] = host
+        block.urls.append(each)
+        block.url_hosts.append(host.number)
         host.urls.append(each)
         host.left_count += 1
     return changed

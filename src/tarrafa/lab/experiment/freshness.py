@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tarrafa.histories import (
     DAY_SECONDS,
     FIRST_RATE,
+    Change,
     Histories,
     VisitNews,
     fold,
@@ -134,7 +135,8 @@ class _Collection:
 
     def _fold(self, which: Ints, at_days: F64, changed: NDArray[np.bool_]) -> None:
         unknown = np.full(len(which), np.nan)
-        news = VisitNews(_EPOCH + at_days * DAY_SECONDS, np.full(len(which), 200, np.uint16), changed, unknown, unknown)
+        status, change = np.full(len(which), 200, np.uint16), np.where(changed, Change.FULL, Change.NONE)
+        news = VisitNews(_EPOCH + at_days * DAY_SECONDS, status, change.astype(np.uint8), unknown, unknown)
         fold(self.histories, which, news, self.rates(which))
 
 

@@ -7,6 +7,7 @@
     hosts      hash and text of each host; a row's host is a position here
     texts      the URLs themselves, by origin; written once, shared by the halves when a block is split
     visits     what is known of collected URLs, by origin; shared in the same way
+    histories  the history of each collected row, by row; rewritten in each cycle
 
 `judge` classifies the URLs of a cycle, `updated` changes the rows, `schedule` chooses URLs to fetch next, and `halves`
 splits a block that has grown too large. `block_files` reads and writes the files.
@@ -18,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tarrafa.histories import Histories, taken
 from tarrafa.verify.contract import (
     LINKS_MAX,
     WEIGHT_MAX,
@@ -29,6 +31,7 @@ from tarrafa.verify.contract import (
     checked_keys,
     first_placed,
 )
+from tarrafa.verify.page_histories import NO_HISTORIES, NO_PHASES
 from tarrafa.verify.veuniq.spills import WaitingUrls
 from tarrafa.verify.veuniq.stored_files import StoredFile
 
@@ -63,6 +66,10 @@ class Block:
     origins: int = 0  # the next origin
     since: int = 0  # the last cycle that verified it
     waiting: int = 0
+    # Sums over the collected URLs: changes a day, importance by links and depth, and URLs by phase.
+    rate_sum: float = 0.0
+    importance_sum: float = 0.0
+    phases: tuple[int, ...] = NO_PHASES
     runs: list[StoredFile] = field(default_factory=list)
     row_index: list[StoredFile] = field(default_factory=list)
     row_state: list[StoredFile] = field(default_factory=list)  # one, or none yet
@@ -70,11 +77,12 @@ class Block:
     hosts: list[StoredFile] = field(default_factory=list)
     texts: list[StoredTexts] = field(default_factory=list)
     visits: list[StoredFile] = field(default_factory=list)
+    histories: list[StoredFile] = field(default_factory=list)  # one, or none if no URL is collected
 
     def files(self) -> list[StoredFile]:
         texts = (texts.stored for texts in self.texts)
         rows = (*self.row_index, *self.row_state, *self.row_weight)
-        return [*self.runs, *rows, *self.hosts, *texts, *self.visits]
+        return [*self.runs, *rows, *self.hosts, *texts, *self.visits, *self.histories]
 
 
 class FingerprintRun(NamedTuple):
@@ -117,11 +125,12 @@ class BlockHosts(NamedTuple):
 
 
 class BlockContent(NamedTuple):
-    """A block in memory, during a cycle."""
+    """A block in memory, during a cycle; readers do without the histories."""
 
     runs: list[FingerprintRun]
     columns: RowColumns
     hosts: BlockHosts
+    histories: Histories = NO_HISTORIES
 
 
 class Judgement(NamedTuple):
@@ -373,6 +382,7 @@ def _edge(content: BlockContent) -> int | None:
 def _half(block: Block, number: int, first: int, end: int) -> Block:
     half = replace(block, number=number, first=first, end=end)
     half.runs, half.row_index, half.row_state, half.row_weight, half.hosts = [], [], [], [], []
+    half.histories = []
     return half
 
 
@@ -387,7 +397,13 @@ def _part(content: BlockContent, hosts: NDArray[np.bool_]) -> BlockContent:
         [_part_of_run(run, inside, row) for run in content.runs],
         columns._replace(host=position[columns.host]),
         BlockHosts(content.hosts.hashes[hosts], names),
+        _part_of_histories(content.histories, inside, row),
     )
+
+
+def _part_of_histories(histories: Histories, inside: NDArray[np.bool_], row: NDArray[np.uint32]) -> Histories:
+    kept = taken(histories, inside[histories.row])
+    return kept._replace(row=row[kept.row])
 
 
 def _part_of_run(run: FingerprintRun, inside: NDArray[np.bool_], row: NDArray[np.uint32]) -> FingerprintRun:

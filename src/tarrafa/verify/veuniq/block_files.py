@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tarrafa.histories import HISTORY_TYPES, Histories
 from tarrafa.verify.veuniq.block import (
     ROW_INDEX,
     ROW_STATE,
@@ -42,11 +43,21 @@ class BlockFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self, block: Block) -> BlockContent:
+    def load_whole(self, block: Block) -> BlockContent:
         """Return what a cycle needs of a block; texts and visits stay on disk."""
+        return self.load(block)._replace(histories=self.histories(block))
+
+    def load(self, block: Block) -> BlockContent:
+        """Return what readers need of a block."""
+        return BlockContent([self._run(stored) for stored in block.runs], self.rows(block), self.hosts(block))
+
+    def histories(self, block: Block) -> Histories:
+        return Histories(*self._columns(block.histories, HISTORY_TYPES))
+
+    def rows(self, block: Block) -> RowColumns:
+        """Return what is known of the rows of a block."""
         index, state = self._columns(block.row_index, ROW_INDEX), self._columns(block.row_state, ROW_STATE)
-        columns = RowColumns(*index, *state, *self._weight(block, len(state[0])))
-        return BlockContent([self._run(stored) for stored in block.runs], columns, self._hosts(block))
+        return RowColumns(*index, *state, *self._weight(block, len(state[0])))
 
     def _weight(self, block: Block, rows: int) -> list[NDArray[Any]]:
         if not block.row_weight:
@@ -68,7 +79,7 @@ class BlockFiles:
         fingerprints = np.frombuffer(data, "<u8", stored.rows)
         return FingerprintRun(fingerprints, np.frombuffer(data, "<u4", stored.rows, fingerprints.nbytes))
 
-    def _hosts(self, block: Block) -> BlockHosts:
+    def hosts(self, block: Block) -> BlockHosts:
         hashes, names = [np.empty(0, np.uint64)], []
         for stored in block.hosts:
             data = read_file(self.folder, stored)
@@ -116,6 +127,9 @@ class BlockFiles:
 
     def write_row_weight(self, block: Block, cycle: int, columns: RowColumns) -> StoredFile:
         return self._write(block, f"row_weight{cycle}", (columns.weight,), len(columns.host))
+
+    def write_histories(self, block: Block, cycle: int, histories: Histories) -> StoredFile:
+        return self._write(block, f"histories{cycle}", histories, len(histories.row))
 
     def write_hosts(self, block: Block, cycle: int, hosts: BlockHosts) -> StoredFile:
         pieces = (hosts.hashes, "\n".join(hosts.names).encode("ascii"))

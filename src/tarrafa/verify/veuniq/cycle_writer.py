@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tarrafa.hashes import bytes_of, edges_of
+from tarrafa.histories import Histories, VisitNews
 from tarrafa.verify.contract import Cycle, Division, HostCollision, Quota, Weigh
+from tarrafa.verify.page_histories import importance_sum, phase_counts, rate_sum, rated, with_visits
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,
@@ -24,6 +26,7 @@ from tarrafa.verify.veuniq.block import (
     FingerprintRun,
     Judgement,
     RowColumns,
+    Rows,
     halves,
     judge,
     merged,
@@ -32,6 +35,7 @@ from tarrafa.verify.veuniq.block import (
     updated,
 )
 from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
+from tarrafa.verify.veuniq.repository_state import RepositoryState
 from tarrafa.verify.veuniq.spills import VISIT, WaitingUrls
 from tarrafa.verify.veuniq.text_columns import heads_of, without_heads
 
@@ -65,20 +69,19 @@ class Admitted(NamedTuple):
 class CycleWriter:
     """Applies one cycle to one block. The number of the cycle is part of the names of the files."""
 
-    def __init__(
-        self, files: BlockFiles, cycle: int, bounds: RepositoryBounds, next_block: int, division: Division
-    ) -> None:
+    def __init__(self, files: BlockFiles, state: RepositoryState, bounds: RepositoryBounds, division: Division) -> None:
         self._files = files
-        self._cycle = cycle
+        self._cycle = state.cycle + 1
+        self._mean_rate = state.mean_rate()
         self._bounds = bounds
-        self._next_block = next_block
+        self._next_block = state.next_block
         self._division = division
 
     def verified(self, block: Block, waiting: WaitingUrls) -> tuple[list[Block], Cycle]:
         """Return the block after the cycle, or its halves, with their files written; and the result of the cycle."""
         if not len(waiting):
             return [replace(block, since=self._cycle, waiting=0)], Cycle(block.number)
-        content = self._files.load(block)
+        content = self._files.load_whole(block)
         if len(block.texts) >= TEXTS_MAX - block.number % (TEXTS_MAX // 2):
             block, content = self._texts_joined(block, content)
         waiting, judgement, fresh, collisions = _judged(content, waiting)
@@ -88,9 +91,11 @@ class CycleWriter:
         url_bytes = np.diff(edges_of(fresh.urls))
         schedule(columns, self._bounds.quota, self._division, len(content.hosts.names), url_bytes)
         self._write_texts(after, fresh)
-        self._write_visits(after, columns, waiting, judgement, fresh.order)
+        rows = _rows_of(judgement, fresh, block.rows)
+        self._write_visits(after, columns, waiting, judgement, rows)
+        histories = self._folded(content.histories, columns, waiting, judgement, rows)
         runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
-        blocks = self._written(after, content, BlockContent(runs, columns, hosts))
+        blocks = self._written(after, content, BlockContent(runs, columns, hosts, histories))
         return blocks, _found(block, judgement, fresh)._replace(collisions=tuple(collisions))
 
     def weighed(self, block: Block, weigh: Weigh) -> Block:
@@ -100,6 +105,13 @@ class CycleWriter:
         weights = columns.weight.copy()
         weights[rows] = weigh(self._files.texts(block, columns.origin[rows]))
         self._write_weight(after, columns._replace(weight=weights))
+        return after
+
+    def rated(self, block: Block, weigh: Weigh) -> Block:
+        """Return the block with a new importance of the URLs that are collected, with their file written."""
+        histories, after = self._files.histories(block), replace(block)
+        weights = weigh(self._files.texts(block, self._files.rows(block).origin[histories.row]))
+        self._write_histories(after, rated(histories, weights))
         return after
 
     def _texts_joined(self, block: Block, content: BlockContent) -> tuple[Block, BlockContent]:
@@ -129,10 +141,8 @@ class CycleWriter:
         block.origins += len(paths)
 
     def _write_visits(
-        self, block: Block, columns: RowColumns, waiting: WaitingUrls, judgement: Judgement, admitted: NDArray[np.intp]
+        self, block: Block, columns: RowColumns, waiting: WaitingUrls, judgement: Judgement, rows: Rows
     ) -> None:
-        rows = judgement.rows.copy()
-        rows[admitted] = block.rows + np.arange(len(admitted))
         origins = columns.origin[rows[judgement.collected_now]]
         if not len(origins):
             return
@@ -143,6 +153,17 @@ class CycleWriter:
         if len(block.visits) >= PARTS_MAX:
             visits, block.visits = np.concatenate((self._own_visits(block, columns), visits)), []
         block.visits = [*block.visits, self._files.write_visits(block, str(self._cycle), visits)]
+
+    def _folded(
+        self, histories: Histories, columns: RowColumns, waiting: WaitingUrls, judgement: Judgement, rows: Rows
+    ) -> Histories:
+        """Return the histories with every visit that waited folded in."""
+        visited = np.flatnonzero(waiting.visit >= 0)
+        visits = waiting.visits[waiting.visit[visited]]
+        places = np.searchsorted(waiting.fingerprints[judgement.waiting_rows], waiting.fingerprints[visited])
+        order = np.argsort(visits["batch"], kind="stable")
+        news = VisitNews(*(visits[name][order] for name in VisitNews._fields))
+        return with_visits(histories, rows[places[order]], news, columns.host, self._mean_rate)
 
     def _own_visits(self, block: Block, columns: RowColumns) -> NDArray[np.void]:
         """Return the visits of the block's own rows; its files may also hold those of other halves."""
@@ -164,6 +185,9 @@ class CycleWriter:
         new_runs = [self._files.write_run(block, self._cycle, run) for run in after.runs[unchanged:]]
         block.runs = [*block.runs[:unchanged], *new_runs]
         self._write_columns(block, after.columns)
+        self._write_sums(block, after)
+        if after.histories is not before.histories:
+            self._write_histories(block, after.histories)
         self._write_hosts(block, len(before.hosts.names), after.hosts)
         return [block]
 
@@ -177,6 +201,16 @@ class CycleWriter:
         block.row_state = [self._files.write_row_state(block, self._cycle, columns)]
         self._write_weight(block, columns)
         block.rows = len(columns.host)
+
+    def _write_sums(self, block: Block, content: BlockContent) -> None:
+        histories, columns = content.histories, content.columns
+        block.rate_sum = rate_sum(histories, self._mean_rate)
+        block.importance_sum = importance_sum(columns.outside[histories.row], columns.depth[histories.row])
+        block.phases = phase_counts(histories)
+
+    def _write_histories(self, block: Block, histories: Histories) -> None:
+        is_any = len(histories.row) > 0
+        block.histories = [self._files.write_histories(block, self._cycle, histories)] if is_any else []
 
     def _write_weight(self, block: Block, columns: RowColumns) -> None:
         is_weighed = columns.weight.any()
@@ -193,6 +227,8 @@ class CycleWriter:
     def _write_whole(self, block: Block, content: BlockContent) -> Block:
         block.runs = [self._files.write_run(block, self._cycle, run) for run in content.runs]
         self._write_columns(block, content.columns)
+        self._write_sums(block, content)
+        self._write_histories(block, content.histories)
         self._write_hosts(block, 0, content.hosts)
         return block
 
@@ -250,6 +286,13 @@ def _admitted(waiting: WaitingUrls, judgement: Judgement) -> Admitted:
     urls, hosts = rows.texts(), rows.hosts
     edges = np.flatnonzero(np.concatenate(([len(hosts) > 0], hosts[1:] != hosts[:-1], [True])))
     return Admitted(order, rows, urls, edges, _host_names(urls, edges[:-1]))
+
+
+def _rows_of(judgement: Judgement, fresh: Admitted, known: int) -> Rows:
+    """Return the row of each URL of the judgement, in a block that had so many rows."""
+    rows = judgement.rows.copy()
+    rows[fresh.order] = known + np.arange(len(fresh.order))
+    return rows
 
 
 def _host_names(urls: pa.LargeStringArray, rows: NDArray[np.intp]) -> list[str]:

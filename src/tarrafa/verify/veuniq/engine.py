@@ -10,22 +10,25 @@ The steps of a cycle. Until the manifest is replaced nothing has happened, and a
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tarrafa.disk import FolderLock, make_folder, map_disk_errors, remove_unfinished, sync_folder
 from tarrafa.errors import DamagedError
 from tarrafa.verify.contract import (
     HASHES,
     Batch,
+    BlockHistories,
     Cycle,
     Division,
     Expansion,
     Known,
+    KnownPage,
     RepositoryCounts,
     Scheduled,
     UrlOrder,
@@ -147,7 +150,7 @@ class Veuniq:
         spills = self._spilled(number, packed, block)
         parts = [part for spill in state.spills for part in read_spill(self._folder, spill, block.first, block.since)]
         mine = given.take(np.flatnonzero(blocks == chosen)) if len(others) else given
-        writer = CycleWriter(self._files, number, self._bounds, state.next_block, self._division)
+        writer = CycleWriter(self._files, state, self._bounds, self._division)
         verified, cycle = writer.verified(block, joined([mine, *parts]))
         self._step("files written")
         left = [replace(each, waiting=int(waiting[position])) for position, each in enumerate(state.blocks)]
@@ -185,17 +188,35 @@ class Veuniq:
         return self._reader().urls_of(host)
 
     def scheduled(self, block: int, per_host: int | None = None) -> Iterator[Scheduled]:
-        found = next(each for each in self.state.blocks if each.number == block)
+        found = self._block(block)
         return self._reader().scheduled(found, found.rows if per_host is None else per_host)
 
+    def histories(self, block: int) -> BlockHistories:
+        return self._reader().histories(self._block(block))
+
+    def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
+        return self._reader().known_pages(self._block(block), rows)
+
+    def mean_rate(self) -> float:
+        return self.state.mean_rate()
+
     def weigh(self, block: int, weigh: Weigh) -> None:
+        self._change(block, lambda writer, before: writer.weighed(before, weigh))
+
+    def rate(self, block: int, weigh: Weigh) -> None:
+        self._change(block, lambda writer, before: writer.rated(before, weigh))
+
+    def _block(self, number: int) -> Block:
+        return next(each for each in self.state.blocks if each.number == number)
+
+    def _change(self, block: int, change: Callable[[CycleWriter, Block], Block]) -> None:
+        """Commit a change of one block outside of a cycle of URLs."""
         place = next(place for place, each in enumerate(self.state.blocks) if each.number == block)
         before, state, number = self.state.blocks[place], self.state, self.state.cycle + 1
         if not before.rows:
             return
         with map_disk_errors(self._folder):
-            writer = CycleWriter(self._files, number, self._bounds, state.next_block, self._division)
-            after = writer.weighed(before, weigh)
+            after = change(CycleWriter(self._files, state, self._bounds, self._division), before)
             sync_folder(self._folder / block_folder(before))
             self._step("weights written")
             # Files are named by the cycle, so this one has a number of its own.
@@ -212,7 +233,7 @@ class Veuniq:
 
     def urls(self) -> Iterator[Known]:
         """Yield everything that is known, block by block."""
-        return self._reader().urls()
+        return self._reader().urls(self.state.blocks)
 
     def problems(self) -> Iterator[str]:
         """Check every invariant on disk, and yield one line for each problem."""
@@ -223,7 +244,7 @@ class Veuniq:
         return self.state.batch
 
     def _reader(self) -> RepositoryReader:
-        return RepositoryReader(self._files, self.state.blocks, self.state.seed, self._order)
+        return RepositoryReader(self._files, self.state, self._order)
 
     def counts(self) -> RepositoryCounts:
         return self.state.counts()

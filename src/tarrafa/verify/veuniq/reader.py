@@ -1,6 +1,6 @@
 """Read a repository as it was at one commit, and check every invariant of its files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from itertools import pairwise
 from operator import itemgetter
@@ -10,10 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tarrafa.errors import DamagedError
+from tarrafa.histories import Histories, PageHistory, Phase, host_rates, taken
 from tarrafa.verify.contract import (
     HASHES,
+    BlockHistories,
     HostUrls,
     Known,
+    KnownPage,
     Scheduled,
     UrlOrder,
     UrlPlace,
@@ -23,6 +26,7 @@ from tarrafa.verify.contract import (
     first_placed,
 )
 from tarrafa.verify.keys import keys_of
+from tarrafa.verify.page_histories import page_histories, phase_counts, with_importance
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     REMAINING,
@@ -37,19 +41,23 @@ from tarrafa.verify.veuniq.block import (
     url_columns,
 )
 from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
-from tarrafa.verify.veuniq.spills import VISIT, Spill, read_spill
+from tarrafa.verify.veuniq.repository_state import RepositoryState
+from tarrafa.verify.veuniq.spills import Spill, read_spill
 
+# What a visit says of a known URL.
+_KNOWN_FACTS = ("at_seconds", "status", "file", "offset")
 _SLASHES = 3  # a canonical URL has at least so many
 
 
 class RepositoryReader:
     """Answers from blocks as they were at one commit."""
 
-    def __init__(self, files: BlockFiles, blocks: list[Block], seed: int, order: UrlOrder = by_priority) -> None:
+    def __init__(self, files: BlockFiles, state: RepositoryState, order: UrlOrder = by_priority) -> None:
         self._order = order
         self._files = files
-        self._blocks = blocks
-        self._seed = seed
+        self._state = state
+        self._blocks = state.blocks
+        self._seed = state.seed
 
     def lookup(self, url: str) -> Known | None:
         """Return what is known of a URL. Its text is compared, because another URL may have the same fingerprint."""
@@ -124,16 +132,53 @@ class RepositoryReader:
         collected = chosen.state == COLLECTED
         visits = self._files.visits(block) if collected.any() else np.empty(0, STORED_VISIT)
         found = np.searchsorted(visits["origin"], chosen.origin).tolist()
+        histories = iter(self._page_histories(block, columns, rows[collected]))
         for number, url in enumerate(urls):
             _, _, priority, links, outside, depth, kind, _, weight = (int(column[number]) for column in chosen)
             known = Known(url, False, priority, links, outside, depth, kind, weight=weight)
             if collected[number]:
                 visit = visits[found[number]]
-                known = known._replace(collected=True, **{name: visit[name].item() for name in VISIT.names or ()})
+                facts = {name: visit[name].item() for name in _KNOWN_FACTS}
+                known = known._replace(collected=True, history=next(histories), **facts)
             yield known
 
-    def urls(self) -> Iterator[Known]:
-        for block in self._blocks:
+    def _page_histories(self, block: Block, columns: RowColumns, rows: NDArray[np.int64]) -> list[PageHistory]:
+        """Return the histories of collected rows of a block."""
+        if not len(rows):
+            return []
+        histories, mean_rate = self._files.histories(block), self._state.mean_rate()
+        hosts = columns.host[histories.row]
+        rates = host_rates(hosts, histories.shape, histories.days, mean_rate)
+        own = taken(histories, np.searchsorted(histories.row, rows))
+        return page_histories(self._with_importance(own, columns), rates[columns.host[rows]])
+
+    def _with_importance(self, histories: Histories, columns: RowColumns) -> Histories:
+        rows = histories.row
+        return with_importance(histories, columns.outside[rows], columns.depth[rows], self._state.mean_importance())
+
+    def histories(self, block: Block) -> BlockHistories:
+        """Return the histories of a block: see `Repository.histories`."""
+        found, columns, names = self._files.histories(block), self._files.rows(block), self._files.hosts(block).names
+        hosts = columns.host[found.row].astype(np.int64)
+        return BlockHistories(self._with_importance(found, columns), hosts, names)
+
+    def known_pages(self, block: Block, rows: NDArray[np.uint32]) -> list[KnownPage]:
+        """Return collected URLs of a block: see `Repository.known_pages`."""
+        if not len(rows):
+            return []
+        histories, columns = self._files.histories(block), self._files.rows(block)
+        histories = taken(histories, np.searchsorted(histories.row, rows))
+        origins, visits = columns.origin[rows], self._files.visits(block)
+        visits = visits[np.searchsorted(visits["origin"], origins)]
+        contents = (visits[name].tolist() for name in ("file", "offset", "signature", "similarity"))
+        urls, depths = self._files.urls(block, origins), columns.depth[rows].tolist()
+        facts = histories.visited.astype(np.float64).tolist(), visits["status"].tolist()
+        phases, rest = map(Phase, histories.phase.tolist()), (columns.kind[rows].tolist(), histories.failures.tolist())
+        return [KnownPage(*page) for page in zip(urls, depths, *facts, phases, *contents, *rest, strict=True)]
+
+    def urls(self, blocks: Sequence[Block]) -> Iterator[Known]:
+        """Yield all known URLs of blocks."""
+        for block in blocks:
             if block.rows:
                 yield from self._known(block, self._files.load(block).columns, np.arange(block.rows))
 
@@ -168,6 +213,7 @@ def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: 
     5. The text of a row has the row's fingerprint.
     6. A collected row has a visit.
     7. As many URLs wait for a block as the manifest says.
+    8. Each collected row has one history, and no other row has one; as many are in each phase as the manifest says.
     """
     edges = [0, *(block.end for block in blocks)]
     if [block.first for block in blocks] != edges[:-1] or edges[-1] != HASHES:
@@ -193,6 +239,16 @@ def _block_problems(files: BlockFiles, block: Block, spills: list[Spill], seed: 
     visited = np.isin(content.columns.origin, files.visits(block)["origin"])
     if not (visited | (content.columns.state != COLLECTED)).all():
         yield "a collected URL has no visit"
+    yield from _history_problems(content.columns, files.histories(block), block.phases)
+
+
+def _history_problems(columns: RowColumns, histories: Histories, phases: tuple[int, ...]) -> Iterator[str]:
+    if not np.array_equal(histories.row, np.flatnonzero(columns.state == COLLECTED)):
+        yield "a collected URL has no history, or another URL has one"
+    if int(histories.phase.max(initial=0)) >= len(Phase):
+        yield "a history is in no known phase"
+    elif phase_counts(histories) != phases:
+        yield "the phases of the histories are not those that the manifest counts"
 
 
 def _run_problems(content: BlockContent, rows: int) -> Iterator[str]:

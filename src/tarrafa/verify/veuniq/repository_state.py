@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from tarrafa.errors import InputError
 from tarrafa.verify.contract import RepositoryCounts
+from tarrafa.verify.page_histories import mean_importance_of, mean_rate_of
 from tarrafa.verify.veuniq.block import Block, StoredTexts
 from tarrafa.verify.veuniq.spills import Spill, open_spill
 from tarrafa.verify.veuniq.stored_files import StoredFile, read_manifest
 
-FORMAT = 6
+FORMAT = 7
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))
-_LISTED_FILES = ("runs", "row_index", "row_state", "row_weight", "hosts", "visits")
+_LISTED_FILES = ("runs", "row_index", "row_state", "row_weight", "hosts", "visits", "histories")
 
 
 class RepositoryState(NamedTuple):
@@ -46,17 +47,29 @@ class RepositoryState(NamedTuple):
         """Return the names of all files that count."""
         return {stored.name for stored in self._files()}
 
+    def mean_rate(self) -> float:
+        """Return how often a page changes: see `Repository.mean_rate`."""
+        return mean_rate_of(sum(block.rate_sum for block in self.blocks), self._collected())
+
+    def mean_importance(self) -> float:
+        """Return the mean importance of collected URLs by links and depth."""
+        return mean_importance_of(sum(block.importance_sum for block in self.blocks), self._collected())
+
+    def _collected(self) -> int:
+        return sum(block.collected for block in self.blocks)
+
     def counts(self) -> RepositoryCounts:
         blocks = self.blocks
         return RepositoryCounts(
             known=sum(block.rows for block in blocks),
-            collected=sum(block.collected for block in blocks),
+            collected=self._collected(),
             scheduled=sum(block.scheduled for block in blocks),
             hosts=sum(block.hosts_count for block in blocks),
             blocks=len(blocks),
             waiting=sum(block.waiting for block in blocks),
             # The halves of a split block share files.
             disk_bytes=sum({stored.name: stored.size_bytes for stored in self._files()}.values()),
+            phases=tuple(map(sum, zip(*(block.phases for block in blocks), strict=True))),
         )
 
     def _files(self) -> list[StoredFile]:
@@ -80,5 +93,6 @@ def _block_from(values: list[Any]) -> Block:
     block = Block(**dict(zip(_BLOCK_FIELDS, values, strict=True)))
     for name in _LISTED_FILES:
         setattr(block, name, [StoredFile(*stored) for stored in getattr(block, name)])
+    block.phases = tuple(block.phases)
     block.texts = [StoredTexts(first, StoredFile(*stored)) for first, stored in block.texts]
     return block

@@ -30,7 +30,7 @@ def look_up(folder: Path, url: str) -> Known | None:
     """Return what a recent commit knows of a URL."""
 
     def read(state: RepositoryState) -> Known | None:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).lookup(url)
+        return RepositoryReader(BlockFiles(folder), state).lookup(url)
 
     return _read_unchanged(folder, read, None)
 
@@ -39,7 +39,7 @@ def locate(folder: Path, url: str, order: UrlOrder = by_priority) -> UrlPlace | 
     """Return where a URL stands among those of its host; None for an unknown one."""
 
     def read(state: RepositoryState) -> UrlPlace | None:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed, order).locate(url)
+        return RepositoryReader(BlockFiles(folder), state, order).locate(url)
 
     return _read_unchanged(folder, read, None)
 
@@ -48,7 +48,7 @@ def host_urls(folder: Path, host: str, next_count: int, order: UrlOrder = by_pri
     """Count the URLs of a host such as `http://example.org`; return the first of those that come next."""
 
     def read(state: RepositoryState) -> HostUrls:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed, order).host_urls(host, next_count)
+        return RepositoryReader(BlockFiles(folder), state, order).host_urls(host, next_count)
 
     return _read_unchanged(folder, read, HostUrls())
 
@@ -57,7 +57,7 @@ def hosts_left(folder: Path, limit: int) -> list[tuple[str, int]]:
     """Return the hosts with most URLs that are not collected, and how many these are; the most first."""
 
     def read(state: RepositoryState) -> list[tuple[str, int]]:
-        return RepositoryReader(BlockFiles(folder), state.blocks, state.seed).hosts_left(limit)
+        return RepositoryReader(BlockFiles(folder), state).hosts_left(limit)
 
     return _read_unchanged(folder, read, [])
 
@@ -92,7 +92,7 @@ def known_urls(folder: Path) -> Iterator[Known]:
 def _begin_block(folder: Path, first: int, state: RepositoryState) -> tuple[Iterator[Known], int]:
     """Return the URLs of the block that has the hash `first`, and where the next block begins."""
     block = next(each for each in state.blocks if each.first <= first < each.end)
-    urls = RepositoryReader(BlockFiles(folder), [block], state.seed).urls()
+    urls = RepositoryReader(BlockFiles(folder), state).urls([block])
     # All files are read before the first URL is yielded.
     return chain([known for known in [next(urls, None)] if known is not None], urls), block.end
 

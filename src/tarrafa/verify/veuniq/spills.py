@@ -26,9 +26,20 @@ from tarrafa.verify.keys import keys_of, texts_of
 from tarrafa.verify.veuniq.stored_files import StoredFile, check_sum, read_file, write_file
 from tarrafa.verify.veuniq.text_columns import taken
 
-# What a batch says of a collected URL; and the same on its way to the block, with the number of the batch.
-VISIT = np.dtype([("at_seconds", "<f8"), ("offset", "<u8"), ("file", "<u4"), ("status", "<u2")])
-WAITING_VISIT = np.dtype([*VISIT.descr, ("batch", "<i8")])
+# What a batch says of a collected URL; and the same on its way to the block, with what only its history needs.
+VISIT = np.dtype(
+    [
+        ("at_seconds", "<f8"),
+        ("offset", "<u8"),
+        ("file", "<u4"),
+        ("status", "<u2"),
+        ("signature", "<u8"),
+        ("similarity", "<u8"),
+    ]
+)
+WAITING_VISIT = np.dtype(
+    [*VISIT.descr, ("change", "u1"), ("content_seconds", "<f4"), ("cache_seconds", "<f4"), ("batch", "<i8")]
+)
 _PART = np.dtype([("first", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("sum", "<u8"), ("urls", "<u4")])
 _HEAD = np.dtype([("urls", "<u4"), ("visits", "<u4"), ("rest_bytes", "<u8")])
 # Hosts, priorities, links, links from outside, depths, kinds, weights and lengths of the URLs; then which of them have
@@ -101,13 +112,13 @@ class Spill(NamedTuple):
 
 def offered(batch: Batch, seed: int) -> WaitingUrls:
     """Return a batch as columns: first the collected URLs, then the extracted ones."""
-    collected, extracted = batch.collected, batch.extracted
+    collected, extracted = batch.collected.completed(), batch.extracted
     sources = texts_of(collected.urls), texts_of(extracted.urls)
     count, total = len(sources[0]), len(sources[0]) + len(sources[1])
     hosts, fingerprints = map(np.concatenate, zip(*(keys_of(urls, seed) for urls in sources), strict=True))
     visits = np.empty(count, WAITING_VISIT)
     visits["batch"] = batch.number
-    for name in VISIT.names or ():
+    for name in (WAITING_VISIT.names or ())[:-1]:
         visits[name] = getattr(collected, name)
     visit = np.full(total, _NO_VISIT, np.int32)
     visit[:count] = np.arange(count)
