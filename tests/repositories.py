@@ -130,8 +130,8 @@ def host_of(url: str) -> str:
 
 
 def contents(repository: UniquenessEngine, hosts: Iterable[str]) -> dict[str, Known]:
-    """Return all that is known of some hosts."""
-    return {known.url: known for host in hosts for known in repository.urls_of(host)}
+    """Return all that is known of some hosts, but for histories, which only a `Repository` has."""
+    return {known.url: known._replace(history=None) for host in hosts for known in repository.urls_of(host)}
 
 
 HOSTS = [f"http://host{number}.example" for number in range(8)]

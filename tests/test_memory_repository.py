@@ -48,6 +48,11 @@ def known_of(repository: Repository, hosts: set[str]) -> dict[str, list[Known]]:
     return {host: list(repository.urls_of(host)) for host in hosts}
 
 
+def without_rate(known: Known) -> Known:
+    """Leave out the believed rate, which depends on the pages that were known when a visit was counted."""
+    return known._replace(history=known.history and known.history._replace(changes_per_day=0.0))
+
+
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**9),
@@ -91,7 +96,8 @@ def test_twin_of_several_blocks_knows_the_same_as_veuniq(seed: int, count: int, 
             veuniq.cycle(batch)
         cycles = list(drain(twin, count))
         assert {cycle.block for cycle in cycles} <= set(twin.blocks())
-        assert {known for host in hosts for known in twin.urls_of(host)} == set(veuniq.urls())
+        everything = [known for host in hosts for known in twin.urls_of(host)]
+        assert set(map(without_rate, everything)) == set(map(without_rate, veuniq.urls()))
         assert twin.counts()[:3] == veuniq.counts()[:3]
         assert twin.counts().scheduled == sum(
             len(each.urls) for block in twin.blocks() for each in twin.scheduled(block)

@@ -9,6 +9,7 @@ from rich.table import Table
 from tarrafa.agent import CrawlFolder
 from tarrafa.cli.common import configured, console, folder_option, show_json, switch
 from tarrafa.errors import InputError, WorkError
+from tarrafa.histories import Phase
 from tarrafa.schedule import read_seed
 from tarrafa.texts import printable, quoted
 from tarrafa.units import format_size
@@ -37,6 +38,7 @@ def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) ->
     """Count the URLs by state, the hosts, the blocks and the bytes on disk."""
     counts = counts_of(_open(context, directory))
     found: dict[str, Any] = counts._asdict()
+    found["phases"] = {phase.name.lower(): count for phase, count in zip(Phase, counts.phases, strict=False)}
     found["remaining"] = counts.known - counts.collected - counts.scheduled
     found["bytes_per_url"] = round(counts.disk_bytes / counts.known, 1) if counts.known else None
     if as_json:
@@ -46,6 +48,9 @@ def stats(context: typer.Context, directory: Folder, as_json: AsJson = False) ->
     table.add_column(justify="right")
     for name, words in _STATS:
         table.add_row(f"{found[name]:,}", words)
+    for name, count in found["phases"].items():
+        if count:
+            table.add_row(f"{count:,}", f"collected, {name}")
     table.add_row(format_size(counts.disk_bytes), "on disk")
     console().print(table)
 
@@ -71,16 +76,23 @@ def lookup(
     url = read_seed(url)
     known = look_up(_open(context, directory), url)
     if as_json:
-        show_json({"url": url, "known": known is not None, **(known._asdict() if known else {})})
+        show_json({"url": url, "known": known is not None, **(_facts(known) if known else {})})
     if known is None:
         raise WorkError(f"{url} is unknown, or not verified yet")
     if not as_json:
         _show(known)
 
 
+def _facts(known: Known) -> dict[str, Any]:
+    """Return what is known of a URL, its history included, by name."""
+    facts = known._asdict()
+    history = facts.pop("history")
+    return facts | ({**history._asdict(), "phase": history.phase.name.lower()} if history else {})
+
+
 def _show(known: Known) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in known._asdict().items():
+    for name, value in _facts(known).items():
         if value is not None:
             table.add_row(name.replace("_", " "), printable(str(value)))
     console().print(table)

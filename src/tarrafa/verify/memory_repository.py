@@ -190,7 +190,7 @@ class _MemoryBlock:
     # Visits that were offered. Filled by every batch, emptied by a cycle.
     news: list[_MemoryNews] = field(default_factory=list)
     urls: list[_MemoryUrl] = field(default_factory=list)  # in order of admission, which is that of rows
-    url_hosts: array[int] = field(default_factory=lambda: array("I"))  # the number of the host of each
+    url_hosts: "array[int]" = field(default_factory=lambda: array("I"))  # the number of the host of each
     histories: Histories = NO_HISTORIES
     rate_sum: float = 0.0
 

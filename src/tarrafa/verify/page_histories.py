@@ -72,8 +72,8 @@ def _with_rows(histories: Histories, rows: NDArray[np.int64]) -> Histories:
     is_old = np.ones(len(histories.row) + len(new), bool)
     is_old[at] = False
     after = new_histories(np.zeros(len(is_old), np.uint32), np.zeros(len(is_old), np.uint8))
-    for column, old in zip(after, histories, strict=True):
-        column[is_old] = old
+    for name in Histories._fields:
+        getattr(after, name)[is_old] = getattr(histories, name)
     after.row[at] = new
     return after
 

@@ -74,15 +74,15 @@ class Block:
     row_index: list[StoredFile] = field(default_factory=list)
     row_state: list[StoredFile] = field(default_factory=list)  # one, or none yet
     row_weight: list[StoredFile] = field(default_factory=list)  # one, or none if all weights are 0
+    histories: list[StoredFile] = field(default_factory=list)  # one, or none if no URL is collected
     hosts: list[StoredFile] = field(default_factory=list)
     texts: list[StoredTexts] = field(default_factory=list)
     visits: list[StoredFile] = field(default_factory=list)
-    histories: list[StoredFile] = field(default_factory=list)  # one, or none if no URL is collected
 
     def files(self) -> list[StoredFile]:
         texts = (texts.stored for texts in self.texts)
         rows = (*self.row_index, *self.row_state, *self.row_weight)
-        return [*self.runs, *rows, *self.hosts, *texts, *self.visits, *self.histories]
+        return [*self.runs, *rows, *self.histories, *self.hosts, *texts, *self.visits]
 
 
 class FingerprintRun(NamedTuple):
