@@ -4,7 +4,7 @@ import pytest
 
 from brains import A, B, BrainDriver, BrainSettings, ended_urls, fetched_urls, make_page, urls_of
 from tarrafa.agent import CrawlLimits, HostStatus
-from tarrafa.agent.instructions import Fetch, Purpose
+from tarrafa.agent.instructions import EndUrl, Fetch, Purpose
 from tarrafa.histories import Phase
 from tarrafa.records import FailureKind
 from tarrafa.verify import KnownPage
@@ -111,7 +111,8 @@ def test_page_that_fails_is_tried_as_often_as_any_and_stays_known() -> None:
     brain = BrainDriver()
     collected(brain, A)
     choose(brain, f"{A}/0", *urls_of(A, 9, 1))
-    ended, tries = [], 0
+    ended: list[EndUrl] = []
+    tries = 0
     while not ended:
         fetch = brain.next_fetch()
         if fetch.visit.url == f"{A}/0":

@@ -15,6 +15,7 @@ crawl/
         ├── repository/     known URLs
         ├── batches/        URLs that wait to be verified
         ├── hosts/          hosts, their robots.txt, and the journal of their delays
+        ├── round.json      the round of refreshing that is under way
         └── status.json     last progress report
 """
 
@@ -90,6 +91,10 @@ class CrawlPaths:
     @property
     def status(self) -> Path:
         return self.agent / "status.json"
+
+    @property
+    def round(self) -> Path:
+        return self.agent / "round.json"
 
 
 def agents_of(root: Path) -> Iterator[CrawlPaths]:

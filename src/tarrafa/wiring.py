@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tarrafa.addresses import parse_address
 from tarrafa.agent import (
     LARGEST,
+    REFRESHES,
     Agent,
     Checkpoints,
     CrawlFolder,
@@ -19,6 +20,7 @@ from tarrafa.agent import (
     DroppedParameters,
     FileHostJournal,
     Follow,
+    Frontier,
     HostDatabase,
     HostRecord,
     HostTable,
@@ -26,14 +28,18 @@ from tarrafa.agent import (
     PageReader,
     Policies,
     RefreshIntervals,
+    RefreshLooks,
+    RefreshMode,
+    RefreshSettings,
     RunLimits,
     Store,
     UrlCleaner,
     Weighing,
     checkpoint_of,
+    continue_round,
     make_brain,
 )
-from tarrafa.clock import Clock, SystemClock
+from tarrafa.clock import Clock, SystemClock, instant_of
 from tarrafa.configuration import KEYS, Configuration, HostTables, PolitenessSection, contact, is_public_host
 from tarrafa.errors import ConfigurationError, InputError
 from tarrafa.explain.evidence import HostDelay
@@ -42,7 +48,7 @@ from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_server
 from tarrafa.histories import DAY_SECONDS
 from tarrafa.keep import ArchiveSettings, open_archive
 from tarrafa.obey import product_token
-from tarrafa.refresh import POLICIES, Optimal, RefreshPolicy
+from tarrafa.refresh import POLICIES, Optimal, RefreshPolicy, RoundSettings
 from tarrafa.schedule import (
     FROM_OUTSIDE,
     Backlinks,
@@ -133,7 +139,32 @@ def agent(
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
     reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes, url_cleaner(configuration))
     ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, hooks)
-    return Agent(brain, web, archive, ingest, checkpoints, clock, limits)
+    looks = _looks(configuration, folder, limits, store, brain.frontier, clock)
+    return Agent(brain, web, archive, ingest, checkpoints, clock, limits, looks)
+
+
+def _looks(
+    configuration: Configuration, folder: CrawlFolder, limits: RunLimits, store: Store, frontier: Frontier, clock: Clock
+) -> RefreshLooks | None:
+    """Return what chooses collected pages that are visited again; None if none is. A round goes on after a kill."""
+    if limits.mode is RefreshMode.NOTHING:
+        return None
+    settings, refreshes, began_at = refresh_settings(configuration, limits), 0, clock.now()
+    if limits.mode is not RefreshMode.FOREVER:
+        totals = store.checkpoint.totals
+        _, began_at, refreshes = continue_round(folder.round, limits.mode, clock.now(), totals[REFRESHES])
+    return RefreshLooks(store.refresher(settings, began_at, instant_of(clock)), frontier, refreshes)
+
+
+def refresh_settings(configuration: Configuration, limits: RunLimits) -> RefreshSettings:
+    return RefreshSettings(
+        limits.mode,
+        refresh_policy(configuration),
+        refresh_intervals(configuration),
+        RoundSettings(configuration.refresh.rate),
+        limits.refreshes,
+        configuration.politeness.delay_seconds,
+    )
 
 
 def url_cleaner(configuration: Configuration) -> UrlCleaner:
@@ -281,6 +312,8 @@ def crawl_limits(configuration: Configuration, limits: RunLimits) -> CrawlLimits
         longest_share=configuration.order.longest_share,
         tables=HostTables(configuration.hosts),
         probes_sitemaps=section.follow == Follow.SITEMAPS,
+        refresh_share=configuration.refresh.share,
+        retries_given_up=limits.mode is RefreshMode.FOREVER,
     )
 
 

@@ -23,7 +23,11 @@ goes on with a new one, so fetching waits for the disk only when checkpoints fal
 The archive is the journal. After a kill, pages after the last checkpoint are read back from it instead of being fetched
 again. Recovery is the normal start.
 
-Not done here: choosing between agents (there is one), visiting pages again, indexing.
+Collected pages are visited again if the run is to: a look (`refresh_looks`, in the checkpoint thread) reads the
+histories of a block and chooses the pages that are worth a visit (`refresher`). They wait in the `refresh_queue` of the
+frontier, and take turns with the URLs of their host that were never visited.
+
+Not done here: choosing between agents (there is one), indexing.
 """
 
 from tarrafa.agent.brain import Brain, Policies, make_brain
@@ -31,6 +35,7 @@ from tarrafa.agent.budgets import CrawlLimits
 from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.discovery import Follow
 from tarrafa.agent.folder import CrawlFolder
+from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.host_database import (
     Checkpoint,
@@ -47,16 +52,20 @@ from tarrafa.agent.loop import Agent
 from tarrafa.agent.outcomes import EXCLUDED, Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits, read_ending
-from tarrafa.agent.refresher import RefreshIntervals
+from tarrafa.agent.refresh_looks import RefreshLooks
+from tarrafa.agent.refresh_record import continue_round, end_round
+from tarrafa.agent.refresher import RefreshIntervals, RefreshMode, RefreshSettings
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store, Weighing
-from tarrafa.agent.unsaved import Totals
+from tarrafa.agent.unsaved import CHANGED, REFRESHES, Totals
 from tarrafa.agent.url_batches import is_offered
 from tarrafa.agent.url_cleaner import DroppedParameters, UrlCleaner
 
 __all__ = [
+    "CHANGED",
     "EXCLUDED",
     "LARGEST",
+    "REFRESHES",
     "Agent",
     "Brain",
     "Checkpoint",
@@ -70,6 +79,7 @@ __all__ = [
     "Ending",
     "FileHostJournal",
     "Follow",
+    "Frontier",
     "HookedPage",
     "HostChanges",
     "HostDatabase",
@@ -84,6 +94,9 @@ __all__ = [
     "Policies",
     "Progress",
     "RefreshIntervals",
+    "RefreshLooks",
+    "RefreshMode",
+    "RefreshSettings",
     "RunLimits",
     "StepTimes",
     "Store",
@@ -91,6 +104,8 @@ __all__ = [
     "UrlCleaner",
     "Weighing",
     "checkpoint_of",
+    "continue_round",
+    "end_round",
     "host_in",
     "is_offered",
     "journal_records",

@@ -201,7 +201,7 @@ class Agent:
         if looks is None or looks.is_over or self._look is not None or checkpoints.is_running:
             return
         if self._ending is Ending.RUNNING and at.monotonic >= looks.due_at:
-            load = looks.load(is_settled=not checkpoints.has_news)
+            load = looks.load(checkpoints.totals[REFRESHES], is_settled=not checkpoints.has_news)
             self._look = asyncio.create_task(checkpoints.look(looks, load, at))
             self._look.add_done_callback(lambda _: self._woken.set())
 

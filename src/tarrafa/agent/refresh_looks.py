@@ -34,9 +34,11 @@ class ChosenPages(NamedTuple):
 
 
 class RefreshLooks:
-    def __init__(self, refresher: Refresher, frontier: Frontier) -> None:
+    def __init__(self, refresher: Refresher, frontier: Frontier, refreshes_before: int = 0) -> None:
+        """`refreshes_before` are those that had been made when the round began."""
         self._refresher = refresher
         self._frontier = frontier
+        self._refreshes_before = refreshes_before
 
     @property
     def due_at(self) -> float:
@@ -48,9 +50,11 @@ class RefreshLooks:
         """True if nothing more will be chosen."""
         return self._refresher.is_over
 
-    def load(self, *, is_settled: bool) -> QueueLoad:
+    def load(self, refreshes: int, *, is_settled: bool) -> QueueLoad:
+        """Return what became of the pages that were chosen. `refreshes` are those that the crawl ever made."""
         queue = self._frontier.refresh
-        return QueueLoad(queue.landed_count, queue.unfinished_count, queue.held_counts(), is_settled)
+        visited = refreshes - self._refreshes_before
+        return QueueLoad(visited, queue.unfinished_count, queue.held_counts(), is_settled)
 
     def look(self, blocks: Callable[[], Sequence[int]], load: QueueLoad, at: Instant) -> ChosenPages | None:
         """Look at the next block; return None if there is none."""

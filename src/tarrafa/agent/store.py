@@ -13,8 +13,10 @@ from typing import Protocol
 from tarrafa.agent.folder import CrawlFolder
 from tarrafa.agent.host_database import Checkpoint, HostDatabase
 from tarrafa.agent.host_table import HostChanges
+from tarrafa.agent.refresher import Refresher, RefreshSettings, make_refresher
 from tarrafa.agent.unsaved import Unsaved
 from tarrafa.agent.url_batches import UrlBatches, batch_of, count_urls
+from tarrafa.clock import Instant
 from tarrafa.errors import DamagedError
 from tarrafa.keep import (
     DOCUMENTS,
@@ -160,6 +162,10 @@ class Store:
             if self._weighed.get(block) != number:
                 self._repository.weigh(block, weigh)
                 self._weighed[block] = number
+
+    def refresher(self, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
+        """Return what chooses collected pages that are visited again. Only the thread of the store may use it."""
+        return make_refresher(self._repository, settings, began_at, at)
 
     def take_collisions(self) -> list[HostCollision]:
         """Return the hosts that the cycles since the last call could not admit."""

@@ -20,6 +20,7 @@ from tarrafa.texts import printable
 # In the order of the help. Each is a module of this package.
 COMMANDS = (
     "crawl",
+    "refresh",
     "map",
     "status",
     "explain",

@@ -2,17 +2,19 @@
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvloop
 
-from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RunLimits
+from tarrafa.agent import Agent, CrawlFolder, Ending, Progress, RefreshMode, RunLimits
 from tarrafa.cli.common import configured, folder_option, option, switch
 from tarrafa.cli.endings import exit_code
 from tarrafa.cli.progress_view import ProgressView, interrupted, summary
@@ -23,6 +25,7 @@ from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.schedule import Seeds, join_seeds, read_seeds
 from tarrafa.texts import quoted
 from tarrafa.units import parse_duration
+from tarrafa.verify import look_up
 
 if TYPE_CHECKING:
     from tarrafa.agent import CrawlHooks
@@ -36,6 +39,11 @@ EXAMPLES = [
     ),
     ("tarrafa crawl --seeds seeds.txt --scope br --dir crawl --time 2h", "crawl a country for two hours"),
     ("tarrafa crawl --dir crawl", "continue a crawl"),
+    (
+        "tarrafa crawl --forever --dir crawl",
+        "keep a collection fresh: visit pages again, and new ones, until Ctrl-C",
+    ),
+    ("tarrafa crawl --again --dir crawl", "visit every page once more, and what is new"),
     ("tarrafa crawl example.org --dir crawl --hooks hooks.py", "call your functions for each page and each URL"),
     ("tarrafa crawl example.org --dir crawl --serve", "also serve a search page at http://127.0.0.1:8080/"),
     (
@@ -44,6 +52,7 @@ EXAMPLES = [
     ),
 ]
 
+_TOLD_SEEDS = 10  # of those given that were visited before
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TEXT_BYTES = 1 << 16  # of a file of seeds, that are checked to be text
 
@@ -80,6 +89,15 @@ def command(
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65_535, help="port of the search page; 0 for any free port")
     ] = 8080,
+    is_forever: Annotated[
+        bool, switch("--forever", "also visit collected pages again, as they are worth it, and never end by itself")
+    ] = False,
+    is_again: Annotated[
+        bool, switch("--again", "visit every collected page once more; interrupted, the same command continues")
+    ] = False,
+    refresh_policy: Annotated[str | None, option("refresh.policy")] = None,
+    refresh_share: Annotated[str | None, option("refresh.share")] = None,
+    refresh_rate: Annotated[str | None, option("refresh.rate")] = None,
     is_waiting: Annotated[
         bool, switch("--wait", "stay until suspended hosts come back, instead of ending without them")
     ] = False,
@@ -105,11 +123,20 @@ def command(
         "crawl.in_flight": in_flight,
         "crawl.user_agent": user_agent,
         "crawl.allow_private": allow_private,
+        "refresh.policy": refresh_policy,
+        "refresh.share": refresh_share,
+        "refresh.rate": refresh_rate,
     }
+    mode = _mode(is_forever=is_forever, is_again=is_again)
+    if mode is not RefreshMode.NOTHING and pages is not None:
+        name = "--forever" if is_forever else "--again"
+        raise InputError(f"{name} and --pages are exclusive: a page that is visited again is no page more; use --time")
     folder = CrawlFolder(directory)
     configuration = configured(context, flags, folder, given_rules(context, include, exclude))
     given = _seeds(seed or [], seeds or [])
-    limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting)
+    limits = RunLimits(pages, hosts, None if time is None else parse_duration(time), is_waiting, mode)
+    if mode is RefreshMode.NOTHING:
+        _tell_known(folder, given.urls)
     is_live = ProgressView.is_live(is_quiet=as_json)
     runner = _hook_runner(hooks, folder, is_strict)
     request = CrawlRequest(folder, configuration, given, limits, runner)
@@ -121,6 +148,24 @@ def command(
             companions.wait()
     if code := exit_code(progress.ending):
         raise typer.Exit(code)
+
+
+def _mode(*, is_forever: bool, is_again: bool) -> RefreshMode:
+    if is_forever and is_again:
+        raise InputError("--forever and --again are exclusive: the first goes on for ever; give one of them")
+    return RefreshMode.FOREVER if is_forever else RefreshMode.AGAIN if is_again else RefreshMode.NOTHING
+
+
+def _tell_known(folder: CrawlFolder, urls: Sequence[str]) -> None:
+    """Tell of seeds that were visited before: a crawl does not visit them again by itself."""
+    if not folder.exists():
+        return
+    known = [(url, found.at_seconds) for url in urls[:_TOLD_SEEDS] if (found := look_up(folder.repository, url))]
+    for url, at_seconds in known:
+        if at_seconds is not None:
+            moment = datetime.fromtimestamp(at_seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            how = f"tarrafa refresh --dir {shlex.quote(str(folder.root))}, or tarrafa crawl with --again or --forever"
+            typer.echo(f"{url} was visited on {moment} and is not visited again. To refresh it: {how}.", err=True)
 
 
 def followed(*, sitemaps_only: bool, no_follow: bool) -> str | None:

@@ -12,6 +12,7 @@ _SENTENCES = {
     Ending.DONE: "Done: no more URLs can be fetched.",
     Ending.PAGES: "Stopped: reached the limit of --pages. Run again with a higher --pages to continue.",
     Ending.TIME: f"Stopped: reached the limit of --time. {_CONTINUE}",
+    Ending.ROUND: "Done: the round is over. Run again for the next one.",
     Ending.STOPPED: f"Stopped on request. {_CONTINUE}",
     Ending.INTERRUPTED: f"Interrupted; everything up to the last checkpoint is saved. {_CONTINUE}",
     Ending.KILLED: f"Killed; everything up to the last checkpoint is saved. {_CONTINUE}",

@@ -63,6 +63,9 @@ def notice(progress: Progress) -> str:
 def _rows(progress: Progress, curve: RateCurve, is_wide: bool) -> Iterator[tuple[str, str]]:
     yield "pages", f"{progress.pages:,}, {progress.pages_per_second:,.1f}/s {curve.drawn(60 if is_wide else 30)}"
     yield "visits", f"{progress.visits:,}, {progress.visits_per_second:,.1f}/s{_outcomes(progress.outcomes)}"
+    if progress.run_refreshes:
+        share = progress.run_changed / progress.run_refreshes
+        yield "refreshed", f"{progress.run_refreshes:,} visited again, {share:.0%} of them changed"
     yield "URLs", f"{progress.known:,} known, {progress.fresh:,} not visited yet"
     yield "hosts", _hosts(progress) + (_more_hosts(progress) if is_wide else "")
     yield "why slow", why_slow(progress)

@@ -76,8 +76,14 @@ def line(progress: Progress) -> str:
         f"{rough_duration(progress.seconds)}: {progress.pages:,} pages, {progress.visits:,} visits, "
         f"{progress.pages_per_second:.0f} pages/s, {rough_size(progress.bytes_per_second)}/s, "
         f"{_number(progress.hosts, 'hosts')}, {_number(progress.known, 'URLs')} known, {progress.fresh:,} not visited, "
+        f"{_refreshed(progress.run_refreshes, progress.run_changed)}"
         f"{progress.in_flight} in flight, memory {rough_size(progress.memory_bytes)}{_slowness(progress)}"
     )
+
+
+def _refreshed(count: int, changed: int) -> str:
+    """Return how many pages were visited again, for a list of numbers; empty for none."""
+    return f"{count:,} visited again ({changed / count:.0%} changed), " if count else ""
 
 
 def _slowness(progress: Progress) -> str:
@@ -103,6 +109,10 @@ def summary(progress: Progress, directory: Path | None) -> str:
         f"outcomes: {_counted(progress.outcomes)}",
         f"not followed: {_counted(progress.refusals)}",
     ]
+    if progress.refreshes:
+        run = _refreshed(progress.run_refreshes, progress.run_changed).removesuffix(", ") or "none"
+        total = _refreshed(progress.refreshes, progress.changed).removesuffix(", ")
+        lines.append(f"refreshed: this run: {run}; since the crawl began: {total}")
     lines += [f"failures: {_counted(progress.failures)}"] if progress.failures else []
     if progress.pages_cut:
         cut = f"{_number(progress.pages_cut, 'pages')} ({_counted(progress.cuts)})"

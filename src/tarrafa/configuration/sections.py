@@ -203,6 +203,12 @@ class RefreshSection:
         "share of the turns of a host that go to collected pages while it has new URLs",
         flag="--refresh-share",
     )
+    rate: float = _key(
+        NumberType(0.0001, 24.0),
+        1.0,
+        "visits a day that a page may get on average, if hosts and machine let through as many",
+        flag="--refresh-rate",
+    )
     shortest_seconds: float = _key(
         DurationType("1s", "3650d"), "1h", "shortest time between two visits to a page", flag="--refresh-shortest"
     )

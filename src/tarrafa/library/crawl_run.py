@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tarrafa import wiring
-from tarrafa.agent import Agent, CrawlFolder, CrawlHooks, Ending, Progress, RunLimits
+from tarrafa.agent import Agent, CrawlFolder, CrawlHooks, Ending, Progress, RefreshMode, RunLimits, end_round
 from tarrafa.configuration import Configuration, HostTables, require_contact, to_crawl_toml
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.schedule import Seeds
@@ -54,6 +54,8 @@ class CrawlRun:
     def end(self, progress: Progress) -> Progress:
         """Write how the run ended; the folder is measured again, because the end has changed it."""
         folder = self._request.folder
+        if is_round_over(progress.ending, self._request.limits.mode):
+            end_round(folder.round)
         progress = progress._replace(disk_bytes=folder.disk_bytes())
         folder.write_status(progress.told())
         return progress
@@ -67,6 +69,13 @@ class CrawlRun:
         ending = {"ending": Ending.INTERRUPTED, "reason": ""} if is_interrupted else {"ending": Ending.FAILED}
         reason = printable(str(error) or repr(error))
         self._request.folder.write_last_status({**told, "reason": reason, **ending})
+
+
+def is_round_over(ending: Ending, mode: RefreshMode) -> bool:
+    """Return True if the next command begins a round of its own. A round lasts as long as its --time."""
+    if ending in (Ending.DONE, Ending.ROUND, Ending.NOTHING):
+        return True
+    return mode is RefreshMode.ROUND and ending is Ending.TIME
 
 
 @contextmanager

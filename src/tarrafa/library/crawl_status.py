@@ -3,7 +3,16 @@
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from tarrafa.agent import CrawlFolder, Ending, HostDatabaseReader, Progress, read_ending, spent_seconds
+from tarrafa.agent import (
+    CHANGED,
+    REFRESHES,
+    CrawlFolder,
+    Ending,
+    HostDatabaseReader,
+    Progress,
+    read_ending,
+    spent_seconds,
+)
 
 
 class CrawlStatus(NamedTuple):
@@ -30,5 +39,6 @@ def status_of_crawl(folder: CrawlFolder) -> CrawlStatus:
     if ending in (Ending.KILLED, Ending.FAILED, Ending.INTERRUPTED):
         # It has not saved its last report's figures.
         report |= {name: saved.totals[name] for name in ("pages", "visits", "bytes", "hosts")}
+        report |= {"refreshes": saved.totals[REFRESHES], "changed": saved.totals[CHANGED]}
         report |= {"spent_seconds": spent_seconds(saved.totals)}
     return CrawlStatus(Progress.of({**report, "ending": ending}), is_running, saved.totals["pages"])
