@@ -21,7 +21,7 @@ from tarrafa.schedule.delays import (
     HostTraits,
     TenTimesDelay,
 )
-from tarrafa.schedule.hosts import HostState, WorkbenchHost
+from tarrafa.schedule.hosts import WorkbenchHost
 from tarrafa.schedule.messages import Fate, FollowUp, HostGivenUp, HostHistory, HostSuspended, Visit, VisitResult
 from tarrafa.schedule.retry_policy import HOST_FAILURES, WHOLE_HOST_FAILURES, RetryPolicy
 from tarrafa.schedule.workbench import Workbench
@@ -57,6 +57,7 @@ TRAITS = st.builds(
     largest_count=st.sampled_from([0, 1, 1_000]),
     has_answered=st.booleans(),
     delay_seconds=st.sampled_from([None, None, 0.0, 7.0]),
+    connections=st.sampled_from([1, 1, 2, 4]),
 )
 POLICIES: list[DelayPolicy] = [
     ConstantDelay(5.0),
@@ -91,7 +92,13 @@ class Crawl(RuleBasedStateMachine):
         self.address_free_at: dict[str, float] = {}
         self.site_free_at: dict[str, float] = {}
         self.is_by_site = False
-        self.in_flight: dict[str, Visit] = {}
+        self.in_flight: list[Visit] = []
+        self.failing: set[str] = set()  # hosts whose last answer was a failure
+        self.draining: set[str] = set()  # hosts that failed while other visits to them were in flight, which still are
+        # By host, if several visits to it may be in flight: the last visit, and what it changed.
+        self.started: dict[str, tuple[Visit, float, float, float]] = {}
+        self.last_start: dict[str, float] = {}
+        self.downloads: dict[str, float] = {}  # how long the last answer of a host took
         self.unanswered: list[str] = []  # names that were asked for
         self.held: dict[str, list[str]] = {host: [] for host in HOSTS}  # URLs that wait on the workbench
         self.firsts: dict[str, set[str]] = {host: set() for host in HOSTS}  # of those, the ones that go before others
@@ -173,6 +180,7 @@ class Crawl(RuleBasedStateMachine):
     def add(self, host: str, count: int) -> None:
         if self.is_held_back(host):
             return
+        self.failing &= {each.name for each in self.bench.hosts()}  # another has been forgotten
         urls = [self.new_url(host) for _ in range(count)]
         back = self.bench.add(host, urls, self.now, HostHistory(self.suspensions[host]))
         assert list(back) == urls[len(urls) - len(back) :], "5: a URL was dropped"
@@ -184,6 +192,7 @@ class Crawl(RuleBasedStateMachine):
     def add_first(self, host: str) -> None:
         if self.is_held_back(host):
             return
+        self.failing &= {each.name for each in self.bench.hosts()}
         url = self.new_url(host)
         if self.bench.add_first(host, url, self.now):
             self.held[host].insert(0, url)
@@ -192,8 +201,8 @@ class Crawl(RuleBasedStateMachine):
         self.few_urls_wait(host)
 
     def few_urls_wait(self, host: str) -> None:
-        """Ten, and one that is tried again."""
-        assert len(self.held[host]) <= 11, "5: too many URLs of a host wait"
+        """Ten, and those that are tried again."""
+        assert len(self.held[host]) <= 14, "5: too many URLs of a host wait"
 
     def is_held_back(self, host: str) -> bool:
         if self.latest >= self.host_free_at.get(host, 0.0):
@@ -208,7 +217,7 @@ class Crawl(RuleBasedStateMachine):
         assert not gone or not had_room
         assert which >= set(gone)
         assert self.bench.counts(self.now) == before._replace(suspended=before.suspended - len(gone))
-        assert not any(self.held[host] or host in self.in_flight for host in gone)
+        assert not any(self.held[host] or self.flights(host) for host in gone)
         self.away |= set(gone)
 
     def new_url(self, host: str) -> str:
@@ -254,13 +263,26 @@ class Crawl(RuleBasedStateMachine):
         return [
             host
             for host in self.bench.hosts()
-            if host.state is HostState.WAITING
+            if host.is_queued
             and host.address is not None
             and max(host.ready_at, host.address.ready_at) <= self.latest
-            and host.address.name not in {visit.address for visit in self.in_flight.values()}
+            and self.has_room_at(host, host.address.name)
             and (host.has_fresh_address or host.expires_at > self.latest)
             and self.is_site_open(host.name)
         ]
+
+    def flights(self, host: str) -> int:
+        return sum(visit.host == host for visit in self.in_flight)
+
+    def has_room_at(self, host: WorkbenchHost, address: str) -> bool:
+        """Return True if the host may be visited beside the visits in flight, and overtakes none that may not."""
+        flights = sum(visit.address == address for visit in self.in_flight)
+        before = [
+            other
+            for other in self.bench.hosts()
+            if other.is_queued and other.address is host.address and (other.turn_at or 0.0) <= (host.turn_at or 0.0)
+        ]
+        return all(flights < other.connections() for other in (host, *before)) or not flights
 
     def is_site_open(self, host: str) -> bool:
         """Return True if the site of the host may be visited; always, if sites do not rest."""
@@ -269,7 +291,7 @@ class Crawl(RuleBasedStateMachine):
     def site_opens_at(self, host: str) -> float:
         if not self.is_by_site:
             return 0.0
-        if SITES[host] in {SITES[other] for other in self.in_flight}:
+        if SITES[host] in {SITES[visit.host] for visit in self.in_flight}:
             return math.inf
         full = self.delays.host_seconds(HostTraits(), None)
         return self.site_free_at.get(SITES[host], 0.0 if self.restarted_at is None else self.restarted_at + full)
@@ -279,9 +301,11 @@ class Crawl(RuleBasedStateMachine):
         assert self.held[host].pop(0) == visit.url, "5: a URL was dropped, or moved"
         assert self.latest >= self.host_free_at.get(host, 0.0), "1: the delay of a host is broken"
         assert self.latest >= self.address_free_at.get(address, 0.0), "2: the delay of an address is broken"
-        assert host not in self.in_flight, "3: two visits to a host at once"
-        assert address not in {other.address for other in self.in_flight.values()}, (
-            "3: two visits to an address at once"
+        is_alone = self.is_by_site or host in self.failing | self.draining or self.firsts[host]
+        most = 1 if is_alone else self.traits[host].connections
+        assert self.flights(host) < most, "3: too many visits to a host at once"
+        assert sum(other.address == address for other in self.in_flight) < most, (
+            "3: too many visits to an address at once"
         )
         assert self.is_site_open(host), "12: a site is visited while it rests, or twice at once"
         assert visit.tries < RETRY_POLICY.tries_limit, "7: a URL is tried without end"
@@ -290,7 +314,18 @@ class Crawl(RuleBasedStateMachine):
             assert self.latest >= self.restarted_at + max(3.0, full), "8: a delay is cut short by a restart"
         self.no_host_starves(visit, allowed)
         self.wait_is_over(host)
-        self.in_flight[host] = visit
+        if self.is_parallel(host):
+            free_at, address_free_at = self.host_free_at.get(host, 0.0), self.address_free_at.get(address, 0.0)
+            self.started[host] = (visit, free_at, address_free_at, self.last_start.get(host, 0.0))
+            # The workbench may have forgotten how long the last answer took.
+            delay = min(self.delays.host_seconds(self.traits[host], took) for took in (None, self.downloads.get(host)))
+            self.host_free_at[host] = self.latest + delay
+            self.address_free_at[address] = max(address_free_at, self.latest + min(delay, 3.0))
+            self.last_start[host] = self.latest
+        self.in_flight.append(visit)
+
+    def is_parallel(self, host: str) -> bool:
+        return self.traits[host].connections > 1 and not self.is_by_site
 
     def no_host_starves(self, visit: Visit, allowed: list[WorkbenchHost]) -> None:
         """No host is visited twice while another waits. A host that left, or must wait longer, begins a new wait."""
@@ -313,40 +348,66 @@ class Crawl(RuleBasedStateMachine):
     def waits_at(self, host: WorkbenchHost, address: str) -> bool:
         is_there = host.address is not None and host.address.name == address
         is_ready = host.ready_at <= self.latest and self.is_site_open(host.name)
-        return is_there and host.state is HostState.WAITING and is_ready
+        return is_there and host.is_queued and is_ready
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, answer=st.sampled_from(GOOD + BAD), crawl_delay_seconds=st.sampled_from([None, None, 45.0]))
     def end(self, which: int, answer: VisitResult, crawl_delay_seconds: float | None) -> None:
         visit = self.landed(which)
-        traits = self.traits[visit.host]
+        host, traits = visit.host, self.traits[visit.host]
         delay = self.delays.host_seconds(traits, answer.download_seconds)
-        self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
-        self.site_free_at[SITES[visit.host]] = self.latest + delay
+        is_parallel = self.is_parallel(host)
+        if not is_parallel:
+            self.address_free_at[visit.address] = self.latest + min(delay, 3.0)
+        self.site_free_at[SITES[host]] = self.latest + delay
         ended = self.bench.ended(visit, self.now, answer)
         if crawl_delay_seconds and delay > 0:
-            self.traits[visit.host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds)
-            self.bench.update_traits(visit.host, self.traits[visit.host], self.now)
-            delay = max(delay, self.delays.host_seconds(self.traits[visit.host], answer.download_seconds))
-        wait = max(delay, min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)
-        self.host_free_at[visit.host] = self.latest + wait
+            self.traits[host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds)
+            self.bench.update_traits(host, self.traits[host], self.now)
+            delay = max(delay, self.delays.host_seconds(self.traits[host], answer.download_seconds))
+        wait = max(min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)
+        free_at = self.latest + max(delay, wait)
+        if is_parallel:
+            free_at = max(self.host_free_at[host], self.last_start[host] + delay, self.latest + wait)
+        self.host_free_at[host], self.downloads[host] = free_at, answer.download_seconds
+        self.note_failures(host, is_failing(answer))
         if not is_failing(answer):
-            if visit.url not in self.firsts[visit.host]:
-                self.suspensions[visit.host] = 0
-            self.firsts[visit.host].discard(visit.url)
+            if visit.url not in self.firsts[host]:
+                self.suspensions[host] = 0
             assert ended.fate is Fate.FINAL
+        if ended.fate is Fate.FINAL:
+            self.firsts[host].discard(visit.url)
         if answer.is_doubtful:
             assert not isinstance(ended.event, HostGivenUp), "7: a host is given up for a doubtful failure"
-        self.told(visit.host, ended, visit._replace(tries=visit.tries + counts_as_try(answer)), traits)
+        self.told(host, ended, visit._replace(tries=visit.tries + counts_as_try(answer)), traits)
+
+    def note_failures(self, host: str, is_failing: bool) -> None:
+        """A host that fails gets one visit at a time, and none while others are in flight that began before."""
+        if is_failing:
+            (self.draining if self.flights(host) else self.failing).add(host)
+        else:
+            self.failing.discard(host)
+        if not self.flights(host):
+            self.draining.discard(host)
 
     @precondition(lambda self: self.in_flight)
     @rule(which=WHICH, again=st.booleans())
     def give_a_visit_up(self, which: int, again: bool) -> None:
         visit = self.landed(which)
-        self.told(visit.host, self.bench.skip(visit, self.now, again=again), visit)
+        host = visit.host
+        if not self.flights(host):
+            self.draining.discard(host)
+        started, *before = self.started.get(host, (None, 0.0, 0.0, 0.0))
+        if started is visit:
+            self.host_free_at[host], self.address_free_at[visit.address], self.last_start[host] = before
+        if not again:
+            self.firsts[host].discard(visit.url)
+        self.told(host, self.bench.skip(visit, self.now, again=again), visit)
 
     def landed(self, which: int) -> Visit:
-        return self.in_flight.pop(sorted(self.in_flight)[which % len(self.in_flight)])
+        visit = sorted(self.in_flight)[which % len(self.in_flight)]
+        self.in_flight.remove(visit)
+        return visit
 
     def told(
         self, host: str, ended: FollowUp, visit: Visit | None = None, traits_before: HostTraits | None = None
@@ -359,6 +420,8 @@ class Crawl(RuleBasedStateMachine):
         if ended.urls or ended.event:
             self.held[host] = []
             self.firsts[host].clear()
+        if ended.event:
+            self.failing.discard(host)  # it may be forgotten
         if isinstance(ended.event, HostSuspended):
             self.host_free_at[host] = max(self.host_free_at.get(host, 0.0), ended.event.until)
             if ended.event.is_counted:
@@ -376,6 +439,7 @@ class Crawl(RuleBasedStateMachine):
         self.held[host] = []
         self.firsts[host].clear()
         self.suspensions[host] = 0
+        self.failing.discard(host)
         self.wait_is_over(host)
 
     @rule(n=st.integers(0, 4))
@@ -391,13 +455,13 @@ class Crawl(RuleBasedStateMachine):
         counts = self.bench.counts(self.now)
         assert counts.in_flight == len(self.in_flight)
         self.bench.check()
-        assert sum(counts[1:]) < 2 * HOSTS_LIMIT, "6: too many hosts in memory"
-        assert sum(counts[1:]) - counts.suspended - counts.left <= HOSTS_LIMIT, "6: too many active hosts in memory"
-        waiting = [host for host in self.bench.hosts() if host.state is HostState.WAITING]
+        hosts_count = sum(counts[1:]) - counts.in_flight + len({visit.host for visit in self.in_flight})
+        assert hosts_count < 2 * HOSTS_LIMIT, "6: too many hosts in memory"
+        assert hosts_count - counts.suspended - counts.left <= HOSTS_LIMIT, "6: too many active hosts in memory"
         turns = [
             max(host.ready_at, host.address.ready_at, self.site_opens_at(host.name))
-            for host in waiting
-            if host.address and not host.address.is_in_flight
+            for host in self.bench.hosts()
+            if host.is_queued and host.address and self.has_room_at(host, host.address.name)
         ]
         turns = [when for when in turns if when < math.inf]
         is_awake = not turns or (self.bench.wake_at() or 0.0) <= max(min(turns), self.latest)

@@ -89,3 +89,56 @@ def test_hosts_of_a_site_are_visited_one_at_a_time_and_the_site_rests_in_between
         assert all(after - before >= DELAY_SECONDS - GRACE_SECONDS for before, after in pairwise(sorted(moments)))
     assert log["robots_violations"] == 0
     assert told.pages > 20
+
+
+LATENCY_SECONDS = 0.5
+STARTS_SECONDS = 0.1
+CONNECTIONS = f"""
+[[host]]
+match = "host:127.1.0.1"
+connections = 3
+delay = "{STARTS_SECONDS}s"
+"""
+
+
+def test_host_gets_as_many_requests_at_once_as_its_table_says_and_the_delay_lies_between_their_starts(
+    tmp_path: Path,
+) -> None:
+    with served("--hosts", "3", "--pages", "36", "--rng-seed", "6", "--latency", f"{LATENCY_SECONDS}s") as web:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(HASTE + CONNECTIONS)
+        done = run("--config", str(settings), "crawl", web.url, "--dir", str(tmp_path / "crawl"))
+        assert done.returncode == 0, done.stderr
+        assert pages_fetched(tmp_path / "crawl", web) == {
+            url for url, row in web.rows().items() if row["collectable"] and row["kind"] == "page"
+        }
+        starts = defaultdict(list)
+        for entry in web.log()["entries"]:
+            starts[host_name(entry["host"])].append(entry["at_seconds"])
+    for name, moments in starts.items():
+        moments.sort()
+        gaps = [after - before for before, after in pairwise(moments)]
+        # An answer takes the latency, so a request that begins sooner after another is beside it.
+        beside = [sum(0 <= moment - other < LATENCY_SECONDS for other in moments) for moment in moments]
+        if name == "127.1.0.1":
+            assert min(gaps) >= STARTS_SECONDS - GRACE_SECONDS
+            assert max(beside) == 3
+        else:
+            assert max(beside) == 1
+
+
+def test_hosts_of_a_higher_priority_are_crawled_first(tmp_path: Path) -> None:
+    """With room for one host at a time, but for the share of those that have waited longest."""
+    text = HASTE.replace("[politeness]\n", "[politeness]\nhosts_limit = 1\n")
+    text += "\n[order]\nlongest_share = 0.01\n"
+    text += (
+        '\n[[host]]\nmatch = "glob:127.1.0.5"\npriority = 10\n\n[[host]]\nmatch = "glob:127.1.0.2"\npriority = -10\n'
+    )
+    with served("--hosts", "8", "--pages", "40", "--rng-seed", "6") as web:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(text)
+        done = run("--config", str(settings), "crawl", web.url, "--dir", str(tmp_path / "crawl"))
+        assert done.returncode == 0, done.stderr
+        entries = web.log()["entries"]
+        seen = list(dict.fromkeys(host_name(entry["host"]) for entry in entries))
+        print(seen)

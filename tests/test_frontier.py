@@ -24,6 +24,7 @@ from brains import (
 from tarrafa.agent import LARGEST, CrawlLimits, HostStatus, HostTable
 from tarrafa.agent.frontier import TICK_HOSTS_COUNT
 from tarrafa.agent.instructions import CountRefused, Fetch, Purpose, Resolve, TellGivenUp
+from tarrafa.configuration import HostSettings, HostTables
 from tarrafa.records import FailureKind
 from tarrafa.schedule import QUEUED_URLS_LIMIT, DensityDelay, HostFailure, HostTraits, RetryPolicy, UrlKind
 
@@ -501,3 +502,38 @@ def test_thousand_hosts_on_one_address_that_fill_the_buffer_hold_back_no_host_th
     assert len(pages) == 10 * len(others)
     # The crowd has its visits meanwhile, to the robots.txt of one host after the other.
     assert sum(brain.record(host).visits for host in crowd) > 30
+
+
+# Settings of some hosts.
+
+
+def test_host_of_a_higher_priority_enters_first_and_one_of_a_lower_priority_last() -> None:
+    tables = HostTables((HostSettings("host:c.example", priority=5), HostSettings("host:a.example", priority=-5)))
+    brain = BrainDriver(BrainSettings(CrawlLimits(has_contact=True, tables=tables, longest_share=1e-9), hosts_limit=1))
+    for host in (A, B, C, D):
+        brain.schedule(f"{host}/")
+    entered = []
+    while len(entered) < 4:
+        for fetch in brain.run():
+            if fetch.purpose is Purpose.ROBOTS:
+                entered.append(fetch.visit.host)
+            brain.answer(fetch, 404)
+        brain.pass_time()
+    assert entered == [C, B, D, A]
+
+
+def test_robots_txt_of_a_host_with_connections_is_fetched_alone_and_once_and_its_pages_beside_each_other() -> None:
+    tables = HostTables((HostSettings("host:a.example", connections=3),))
+    brain = limited(CrawlLimits(has_contact=True, tables=tables))
+    brain.schedule(*urls_of(A, 10))
+    (robots,) = brain.run()
+    brain.now += 100.0
+    assert robots.purpose is Purpose.ROBOTS
+    assert brain.run() == []
+    brain.answer(robots, 404)
+    starts = []
+    while len(starts) < 3:
+        starts += [(brain.now, fetch.request.url) for fetch in brain.run()]
+        brain.now += DELAY_SECONDS
+    assert starts == [(100.0 + DELAY_SECONDS * number, f"{A}/{number}") for number in range(3)]
+    assert brain.run() == []

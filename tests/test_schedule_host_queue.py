@@ -8,19 +8,20 @@ from tarrafa.schedule import HostQueue
 
 NEVER = 1e-9  # a share so small that no turn falls to the host that has waited longest
 KEYS = st.sampled_from([0.0, 1.0, 2.0, float("-inf")])
-STEPS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 9).map(str), KEYS)), max_size=60)
+PRIORITIES = st.sampled_from([0, 0, -5, 7])
+STEPS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 9).map(str), KEYS, PRIORITIES)), max_size=60)
 
 
 @pytest.mark.parametrize("share", [NEVER, 0.1, 0.25, 1.0])
 @given(steps=STEPS)
 def test_1_2_and_3_hosts_come_by_key_and_at_intervals_the_one_that_has_waited_longest(
-    share: float, steps: list[tuple[str, float] | None]
+    share: float, steps: list[tuple[str, float, int] | None]
 ) -> None:
-    queue, waiting, pops = HostQueue(share), dict[str, float](), 0
+    queue, waiting, pops = HostQueue(share), dict[str, tuple[int, float]](), 0
     for step in steps:
         if step is not None:
             queue.push(*step)
-            waiting[step[0]] = step[1]  # a key that changes keeps its place in a dictionary
+            waiting[step[0]] = (-step[2], step[1])  # a key that changes keeps its place in a dictionary
         elif waiting:
             pops += 1
             is_longest = round(pops * share, 6) // 1 > round((pops - 1) * share, 6) // 1

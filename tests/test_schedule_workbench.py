@@ -533,3 +533,123 @@ def test_site_rests_after_a_restart() -> None:
     bench = by_site(A, restarted_at=0.0)
     assert bench.next(4.9) is None
     assert visited(bench, 5.0).host == A
+
+
+# Several visits at once.
+
+FOUR = HostTraits(is_own=True, delay_seconds=2.0, connections=4)
+
+
+def with_connections(*hosts: str, traits: HostTraits = FOUR, **addresses: str) -> Workbench:
+    bench = workbench()
+    for host in hosts:
+        bench.add(host, urls(host, 10), 0.0)
+        bench.update_traits(host, traits, 0.0)
+    settle(bench, 0.0, **addresses)
+    return bench
+
+
+def visits_until(bench: Workbench, now: float) -> list[tuple[float, str]]:
+    """Begin every visit up to a time and end none; return when each began, and its host."""
+    begun = []
+    while (wake_at := bench.wake_at()) is not None and wake_at <= now:
+        at = max(wake_at, begun[-1][0] if begun else 0.0)
+        if (visit := bench.next(at)) is not None:
+            begun.append((at, visit.host))
+    return begun
+
+
+def test_delay_of_a_host_with_connections_lies_between_the_starts_and_no_more_than_these_are_in_flight() -> None:
+    bench = with_connections(A)
+    assert visits_until(bench, 100.0) == [(0.0, A), (2.0, A), (4.0, A), (6.0, A)]
+    assert bench.counts(100.0).in_flight == 4
+
+
+def test_end_of_one_of_several_visits_lets_another_begin_at_once_if_the_delay_since_the_last_start_has_passed() -> None:
+    bench = with_connections(A)
+    first = visited(bench, 0.0)
+    visits_until(bench, 100.0)
+    assert bench.next(100.0) is None
+    bench.ended(first, 100.0, OK)
+    assert visited(bench, 100.0).host == A
+    assert bench.next(200.0) is None
+
+
+def test_retry_after_of_one_of_several_visits_holds_the_others_back() -> None:
+    bench = with_connections(A)
+    first, _ = visited(bench, 0.0), visited(bench, 2.0)
+    bench.ended(first, 2.0, VisitResult(200, None, 0.1, 60.0))
+    assert bench.next(61.9) is None
+    assert visited(bench, 62.0).host == A
+
+
+def test_of_several_visits_that_fail_together_the_last_decides_and_the_next_is_alone() -> None:
+    bench = with_connections(A)
+    flying = [visited(bench, now) for now in (0.0, 2.0, 4.0, 6.0)]
+    for visit in flying[:3]:
+        assert bench.ended(visit, 10.0, TIMEOUT).event is None
+    assert bench.next(5_000.0) is None
+    follow_up = bench.ended(flying[3], 5_000.0, TIMEOUT)
+    assert follow_up.back_off == BackOff(5_010.0, 1)  # one failure, not four
+    assert bench.next(5_010.0) is None  # its name is resolved again
+    settle(bench, 5_010.0)
+    again = visited(bench, 5_010.0)
+    assert bench.next(5_100.0) is None  # one at a time until it answers
+    bench.ended(again, 5_100.0, OK)
+    assert [visited(bench, now).host for now in (5_100.0, 5_102.0)] == [A, A]
+
+
+def test_url_that_goes_first_is_visited_alone() -> None:
+    """Pages wait for the answer of robots.txt, also when several are in flight."""
+    bench = with_connections(A)
+    page = visited(bench, 0.0)
+    assert bench.add_first(A, f"{A}/robots.txt", 1.0)
+    assert bench.next(100.0) is None
+    bench.ended(page, 100.0, OK)
+    robots = visited(bench, 100.0)
+    assert robots.url == f"{A}/robots.txt"
+    assert bench.next(200.0) is None
+    bench.ended(robots, 200.0, OK)
+    assert visited(bench, 200.0).url != robots.url
+
+
+def test_host_with_connections_does_not_keep_another_host_of_its_address_waiting() -> None:
+    bench = with_connections(A, a="192.0.2.1")
+    flying = [visited(bench, 0.0), visited(bench, 2.0)]
+    bench.add(B, urls(B), 3.0)
+    settle(bench, 3.0, b="192.0.2.1")
+    assert bench.next(100.0) is None
+    for visit in flying:
+        bench.ended(visit, 100.0, OK)
+    assert visited(bench, 100.0).host == B
+    assert visited(bench, 200.0).host == A
+
+
+def test_visit_beside_others_that_is_not_made_begins_no_delay() -> None:
+    bench = with_connections(A)
+    visited(bench, 0.0)
+    skipped = visited(bench, 2.0)
+    assert bench.skip(skipped, 2.0, again=True).fate is Fate.AGAIN
+    assert visited(bench, 2.0).url == skipped.url
+
+
+def test_host_with_connections_that_is_removed_leaves_when_all_its_visits_have_ended() -> None:
+    bench = with_connections(A)
+    first, second = visited(bench, 0.0), visited(bench, 2.0)
+    assert len(bench.remove(A, 3.0)) == 8
+    assert bench.ended(first, 4.0, TIMEOUT) == FollowUp(Fate.RETURNED, (first.url,), None, BackOff(14.0, 0))
+    assert bench.ended(second, 5.0, OK).fate is Fate.FINAL
+    assert bench.next(1_000.0) is None
+    bench.check()
+
+
+def test_hosts_of_a_site_that_rests_get_one_visit_at_a_time_whatever_their_connections() -> None:
+    bench = Workbench(Delays(ConstantDelay(5.0), 1.0), RetryPolicy(), site_of=lambda _: "test")
+    bench.add(A, urls(A), 0.0)
+    bench.update_traits(A, FOUR, 0.0)
+    settle(bench)
+    visit = visited(bench, 0.0)
+    assert bench.next(100.0) is None
+    bench.ended(visit, 100.0, OK)
+    assert bench.next(101.9) is None
+    assert visited(bench, 102.0).host == A

@@ -239,15 +239,18 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         address = limits.tables.of(record.name).address or record.address or host_name(record.name)
         traits = limits.traits(record, () if parse_address(address) is None else (address,), largest_count)
         seconds = delays.host_seconds(traits, record.download_seconds if record.answers else None)
+        connections = 1 if configuration.politeness.by == "site" else traits.connections
         if 0 < traits.crawl_delay_seconds == seconds:
-            return HostDelay(seconds, "Crawl-delay of robots.txt")
+            return HostDelay(seconds, "Crawl-delay of robots.txt", connections)
         is_own = traits.delay_seconds == seconds
-        return HostDelay(seconds, "delay of its [[host]] table" if is_own else _delay_rule(configuration, seconds))
+        rule = "delay of its [[host]] table" if is_own else _delay_rule(configuration, seconds)
+        return HostDelay(seconds, rule, connections)
 
     rules = CrawlRules(
         judge.judge_known,
         lambda host: None if judge.admits(host) else judge.judge(f"{host}/", 0),
         delay_of,
+        limits.priority_of,
         limits.page_limit_of,
         product_token(configuration.crawl.user_agent),
         _order_of_reader(configuration).url_keys,

@@ -2,7 +2,8 @@
 
 A host that has reached its limit, or that of its site or address, is given up with the name of the limit as the reason.
 A URL of a pattern that has given its pages is ended without a visit. Pages are counted when they are kept, so visits in
-flight may exceed the budget of a site, an address or a pattern; that of a host is exact.
+flight may exceed the budget of a site, an address or a pattern; that of a host is exact,
+unless several visits to it may be in flight.
 """
 
 from collections.abc import Callable
@@ -72,12 +73,13 @@ class CrawlLimits(NamedTuple):
         """Return what a host's delay depends on. `largest_count` are the pages at the largest host."""
         is_private = self.allows_private(host.name) and _are_private(addresses)
         is_own, has_answered = is_private or host_name(host.name) in self.own_hosts, host.pages > 0
-        delay_seconds = self.tables.of(host.name).delay_seconds
-        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, has_answered, delay_seconds)
+        settings = self.tables.of(host.name)
+        asked = settings.delay_seconds, settings.connections or 1
+        return HostTraits(host.available, host.crawl_delay_seconds, is_own, largest_count, has_answered, *asked)
 
-    def page_limit(self, host: str) -> int:
-        pages = self.tables.of(host).pages
-        return self.host_pages if pages is None else pages
+    def priority_of(self, host: str) -> int:
+        """Return the priority of a host among those that are to enter the workbench; higher ones come first."""
+        return self.tables.of(host).priority or 0
 
     def allows_private(self, host: str) -> bool:
         """Return True if a host may be at a private address: all may, or a table gives its address."""

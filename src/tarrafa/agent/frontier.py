@@ -49,7 +49,7 @@ TICK_HOSTS_COUNT = 500
 _SUSPENDED_LIMIT = 20_000
 # A host that was given up for its failures has one attempt a week, and later one a month.
 _RETRY_FIRST_SECONDS, _RETRY_SECONDS, _RETRIES_FIRST = 7 * 86_400.0, 30 * 86_400.0, 4
-_AT_ONCE = float("-inf")  # the key of a host that comes back: its turn had come before
+_AT_ONCE = float("-inf")  # the key of a host that comes back: its turn among those of its priority had come before
 
 
 class SuspendedHosts(NamedTuple):
@@ -168,7 +168,7 @@ class Frontier:
         host = self._hosts.find(name)
         if host is not None and name not in self._held and self.refresh.has_host(name):
             facts = QueuedHost(name, host.available, host.pages, host.total_seconds, 0.0)
-            self._entering.push(name, self._order.host_key(facts))
+            self._enter(name, self._order.host_key(facts))
 
     def _take(self, host: HostRecord, scheduled: Scheduled, at: Instant) -> bool:
         name, urls, depths, kinds, left_count, *_ = scheduled
@@ -185,7 +185,7 @@ class Frontier:
             self.urls.set_cash(urls, scheduled.weights)
         if (has_new and name not in self._held) or name in self._entering:
             facts = QueuedHost(name, left_count, host.pages, host.total_seconds, scheduled.key)
-            self._entering.push(name, self._order.host_key(facts))
+            self._enter(name, self._order.host_key(facts))
         return has_new
 
     def _is_admissible(self, name: str, at: Instant) -> bool:
@@ -232,6 +232,9 @@ class Frontier:
                 return
             self._refill(self._entering.pop(), at)
 
+    def _enter(self, name: str, key: float) -> None:
+        self._entering.push(name, key, self._limits.priority_of(name))
+
     def _has_room(self, at: Instant) -> bool:
         """Make room on the workbench by evicting suspended hosts if needed; return True if a host can enter."""
         workbench, find = self._workbench, self._hosts.find
@@ -254,7 +257,7 @@ class Frontier:
         if not urls:
             self._workbench.remove_if_idle(name, at.monotonic)
         elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
-            self._entering.push(name, _AT_ONCE)
+            self._enter(name, _AT_ONCE)
 
     def _next_urls(self, name: str) -> list[str]:
         """Hand out the next URLs of a host, of both kinds if it has both."""
@@ -312,7 +315,7 @@ class Frontier:
                 return
             name = heapq.heappop(self._suspended)[1]
             self._suspended_names.remove(name)
-            self._entering.push(name, _AT_ONCE)
+            self._enter(name, _AT_ONCE)
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `tick` may let a host enter; None if only events can tell."""
@@ -341,7 +344,7 @@ class Frontier:
     def release(self, name: str) -> None:
         if name in self._held:
             self._held.remove(name)
-            self._entering.push(name, _AT_ONCE)
+            self._enter(name, _AT_ONCE)
 
     def may_contact(self, name: str, at: Instant) -> bool:
         """Return True if a host may be asked for the robots.txt of another."""

@@ -19,6 +19,10 @@ _GENERAL = {
 }
 
 
+# What holds where no table sets a key, and there is no general setting.
+_DEFAULTS = {"connections": 1, "priority": 0}
+
+
 class HostSetting(NamedTuple):
     """A setting of a host, and where it was written."""
 
@@ -50,7 +54,7 @@ def _shown(key: HostKey, value: Any) -> str:
 def _general(configuration: Configuration, key: HostKey) -> HostSetting:
     path = _GENERAL.get(key.name)
     if path is None:
-        return HostSetting(key.name, None, "default")
+        return HostSetting(key.name, _DEFAULTS.get(key.name), "default")
     general = KEYS[path]
     value = general.type.write(configuration.value(general)).strip('"')
     if key.name == "delay" and configuration.politeness.policy != "constant":

@@ -88,7 +88,7 @@ class CrawlSection:
         "none",
         "maximum number of pages of all hosts at an address together",
     )
-    in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, one per host")
+    in_flight: int = _key(IntegerType(1, 5_000), 300, "maximum number of concurrent requests, of all hosts")
 
 
 @dataclass(frozen=True, slots=True)

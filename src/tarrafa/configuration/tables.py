@@ -95,6 +95,13 @@ class HostSettings:
     delay_seconds: float | None = _setting(
         DurationType("0s", "1d"), "delay between two visits, in place of politeness.delay and its policy"
     )
+    connections: int | None = _setting(
+        IntegerType(1, 32),
+        "maximum number of concurrent requests, in place of one; the delay is then between their starts",
+    )
+    priority: int | None = _setting(
+        IntegerType(-100, 100), "hosts of a higher number enter first, whatever the order; in place of 0"
+    )
     pages: int | None = _setting(IntegerType(0, 1_000_000_000), "maximum number of pages, in place of crawl.host_pages")
     refresh_shortest_seconds: float | None = _setting(
         DurationType("1s", "3650d"), "shortest time between two visits to a page, in place of refresh.shortest"

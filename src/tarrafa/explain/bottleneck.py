@@ -1,6 +1,6 @@
 """What limits a crawl, and which hosts hold it back. Pure.
 
-A host is visited one page after the other, so it needs at least its URLs times its delay. The crawl cannot end before
+A host rests between its visits, so it needs at least its URLs times its delay. The crawl cannot end before
 the host that needs longest.
 """
 
@@ -25,7 +25,7 @@ _REMEDIES = {
     "Names": "Give faster name servers by name_servers in [fetch].",
     "Extraction": "Large pages are parsed one after the other; lower body_limit in [fetch] to cut them.",
     "Failures": "See tarrafa status for the reasons, and tarrafa explain HOST for one host.",
-    "Politeness": "More hosts make a crawl faster, more connections do not. Lower --delay for hosts of your own.",
+    "Politeness": "More hosts make a crawl faster. Lower --delay for hosts of your own.",
     "Answers": "The hosts are slow to answer. Raise --in-flight if there are more hosts.",
 }
 

@@ -13,6 +13,19 @@ class HostDelay(NamedTuple):
 
     seconds: float
     rule: str
+    connections: int = 1  # visits that may be under way at once; if several, it rests between their starts
+
+    def pace_seconds(self, response_seconds: float) -> float:
+        """Return the time from one visit to the next, if each takes so long."""
+        if self.connections == 1:
+            return self.seconds + response_seconds
+        return max(self.seconds, response_seconds / self.connections)
+
+    @property
+    def between(self) -> str:
+        if self.connections == 1:
+            return "between two visits"
+        return f"between the starts of two visits, of which {self.connections} may be under way"
 
 
 class RobotsEvidence(NamedTuple):
@@ -54,6 +67,7 @@ class HostEvidence:
     pages_limit: int
     urls: HostUrls
     refusal: str = ""  # why the scope leaves the host out
+    priority: int = 0  # by its [[host]] table
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,8 @@ def _idle(host: HostEvidence) -> Explanation | None:
 def _waiting(host: HostEvidence, run: RunEvidence, now: float) -> Explanation:
     record = host.record or HostRecord(host.name)
     rested_at = max(record.visited_at + host.delay.seconds if record.visited_at else now, record.until, now)
-    seconds = host.urls.left_count * (host.delay.seconds + record.total_seconds)
-    rests = f"It rests {rough_duration(host.delay.seconds)} ({host.delay.rule}) between two visits"
+    seconds = host.urls.left_count * host.delay.pace_seconds(record.total_seconds)
+    rests = f"It rests {rough_duration(host.delay.seconds)} ({host.delay.rule}) {host.delay.between}"
     why = f"{_left(host)} {rests}, so these take at least {rough_duration(seconds)}."
     if not run.is_running:
         why = f"The crawl is not running; its last run ended: {run.ending}. {why}"

@@ -46,6 +46,7 @@ class CrawlRules(NamedTuple):
     refusal: Callable[[str, int], str | None]  # of a URL at its distance from the seeds
     host_refusal: Callable[[str], str | None]
     delay_of: Callable[[HostRecord], HostDelay]
+    priority_of: Callable[[str], int]  # of a host
     pages_limit_of: Callable[[HostRecord], int]
     robots_token: str
     order: UrlOrder = by_priority  # of the URLs of a host
@@ -114,12 +115,13 @@ class CrawlReader:
         return [self._holding(record, count) for record, (_, count) in zip(records, left, strict=True)]
 
     def _holding(self, record: HostRecord, count: int) -> HoldingHost:
-        delay = self._rules.delay_of(record).seconds
+        delay = self._rules.delay_of(record)
         room = max(0, self._rules.pages_limit_of(record) - record.pages)
-        seconds = min(count, room) * (delay + record.total_seconds)
+        seconds = min(count, room) * delay.pace_seconds(record.total_seconds)
         is_left_alone = record.status in (HostStatus.SUSPENDED, HostStatus.GIVEN_UP)
         status = f"{record.status} ({record.reason})" if is_left_alone else ""
-        return HoldingHost(record.name, count, delay, 0.0 if record.status == HostStatus.GIVEN_UP else seconds, status)
+        seconds = 0.0 if record.status == HostStatus.GIVEN_UP else seconds
+        return HoldingHost(record.name, count, delay.seconds, seconds, status)
 
     def _host(self, database: HostDatabaseReader, name: str, url: str) -> HostEvidence:
         record = self._journal().get(name) or database.host(name)
@@ -127,7 +129,7 @@ class CrawlReader:
         urls = host_urls(self._folder.repository, name, _NEXT_URLS, self._rules.order)
         robots, refusal = self._robots(database, name, url), self._rules.host_refusal(name) or ""
         delay, limit = self._rules.delay_of(own), self._rules.pages_limit_of(own)
-        return HostEvidence(name, record, robots, delay, limit, urls, refusal)
+        return HostEvidence(name, record, robots, delay, limit, urls, refusal, self._rules.priority_of(name))
 
     def _journal(self) -> dict[str, HostRecord]:
         """Return the records that are newer than the database."""

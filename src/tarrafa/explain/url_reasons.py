@@ -213,18 +213,18 @@ def _soon(evidence: UrlEvidence, now: float) -> Explanation:
     assert place is not None
     record = host.record or HostRecord(host.name)
     free_at, reason = _free_at(record, host.delay, now)
-    turn_at = max(now, free_at) + place.ahead_count * (host.delay.seconds + record.total_seconds)
+    turn_at = max(now, free_at) + place.ahead_count * host.delay.pace_seconds(record.total_seconds)
     if host.robots is None or host.robots.expires_at <= now:
         word = "again: the last one has expired" if host.robots else "first"
         why = f"robots.txt of the host is fetched {word}. {_queue(place)}"
         return _of(evidence, Verdict.ROBOTS_FIRST, why, at=turn_at + host.delay.seconds)
     if place.ahead_count:
-        why = f"{_queue(place)} The host rests {_delay(host.delay)} between two visits."
+        why = f"{_queue(place)} The host rests {_delay(host.delay)}."
         return _of(evidence, Verdict.QUEUED, why, at=turn_at)
     if reason:
         return _of(evidence, Verdict.BACKING_OFF, reason, at=turn_at)
     if free_at > now:
-        why = f"It is next at its host, which rests {_delay(host.delay)} between two visits."
+        why = f"It is next at its host, which rests {_delay(host.delay)}."
         return _of(evidence, Verdict.RESTING, why, at=turn_at)
     return _of(
         evidence, Verdict.READY, "It is next at its host, and may be fetched now: other hosts take their turns.", at=now
@@ -249,7 +249,7 @@ def _queue(place: UrlPlace) -> str:
 
 
 def _delay(delay: HostDelay) -> str:
-    return f"{rough_duration(delay.seconds)} ({delay.rule})"
+    return f"{rough_duration(delay.seconds)} ({delay.rule}) {delay.between}"
 
 
 def _line(robots: RobotsEvidence | None) -> str:
@@ -288,6 +288,7 @@ def _facts(evidence: UrlEvidence) -> dict[str, Any]:
 def host_facts(host: HostEvidence) -> dict[str, Any]:
     """Return what is known of a host, for a program."""
     facts: dict[str, Any] = {"host": host.name, "delay_seconds": host.delay.seconds, "delay_rule": host.delay.rule}
+    facts |= {"connections": host.delay.connections, "host_priority": host.priority}
     if host.record is not None:
         shown = ("pages", "visits", "failures", "visited_at", "total_seconds", "status", "reason", "until")
         facts |= {f"host_{name}": getattr(host.record, name) for name in shown if getattr(host.record, name)}

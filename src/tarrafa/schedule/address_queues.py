@@ -1,7 +1,8 @@
 """Which host is next: hosts queue at their address, addresses stand in a calendar queue.
 
-An address is due when it and the first host of its queue are both ready. While a visit is in flight to an address, it
-is not in the calendar at all.
+An address is due when it and the first host of its queue are both ready. While as many visits are in flight to an
+address as that host may have, it is not in the calendar at all. No host overtakes the first one because it may have
+more visits in flight.
 
 If sites rest too, a host whose turn comes while its site rests is parked with its site, and returns to its place in
 the queue of its address when the site is open. Each visit to a site lets all of its parked hosts return, so that the
@@ -34,11 +35,13 @@ class AddressQueues:
             turn_at = max(host.ready_at, now)
             host.turn_at, host.turn_order = turn_at, next(self._order)
         heappush(address.waiting, (turn_at, host.turn_order, host))
-        if not address.is_in_flight:
-            self.call(address)
+        host.is_queued = True
+        self.call(address)
 
     def call(self, address: WorkbenchAddress) -> None:
-        """Enter an address into the calendar, unless it stands there as early already."""
+        """Enter an address into the calendar, unless it stands there as early already or has no room for a visit."""
+        if not address.has_room():
+            return
         when, order, _ = address.waiting[0]
         when = max(when, address.ready_at)
         if address.entry is None or when < address.entry[0]:
@@ -55,10 +58,12 @@ class AddressQueues:
             if address.entry is entry:
                 address.entry = None
                 waiting = address.waiting
-                if waiting and waiting[0][0] <= now:
+                # A visit may have ended since the address was entered, after which it rests.
+                if waiting and max(waiting[0][0], address.ready_at) <= now and address.has_room():
                     turn = heappop(waiting)
                     site = turn[2].site
                     if site is None or site.is_open(now):
+                        turn[2].is_queued = False
                         return turn[2]
                     self._park(site, turn)
                     parked_count += 1
@@ -92,16 +97,25 @@ class AddressQueues:
                 address = host.address
                 assert address is not None
                 heappush(address.waiting, turn)
-                if not address.is_in_flight:
-                    self.call(address)
+                self.call(address)
             self.call_site(site)
+
+    def take_early(self, host: WorkbenchHost, address: WorkbenchAddress) -> bool:
+        """Remove a host that must wait longer than its place in the queue says; return True if it must."""
+        is_early = host.turn_at is not None and host.turn_at < host.ready_at
+        if is_early:
+            self.remove(host, address)
+        return is_early
 
     def remove(self, host: WorkbenchHost, address: WorkbenchAddress) -> None:
         """Remove a host out of turn."""
+        host.is_queued = False
         if host.site is not None and host.site.parked.pop(host, None) is not None:
             return
         address.remove(host)
-        if not address.waiting:
+        if address.waiting:
+            self.call(address)  # it may have kept out a host that may have more visits in flight
+        else:
             address.entry = None
         self._removed_count += 1
         if self._removed_count > self._hosts_limit:

@@ -1,8 +1,10 @@
 """Hosts that wait to enter the workbench: a priority queue in which no host starves.
 
-1. The host of the lowest key comes first; of equal keys, the one that has waited longest.
+1. The host of the highest priority comes first; of equal priorities, the one of the lowest key; of equal keys, the one
+   that has waited longest.
 2. At fixed intervals the host that has waited longest comes instead: a tenth of the hosts, or the share given.
-3. A host is queued once. Queued again, it keeps its place among those that wait longest, and has the new key.
+3. A host is queued once. Queued again, it keeps its place among those that wait longest, and has the new
+   key and priority.
 
 Adding and taking a host cost O(log n).
 """
@@ -17,6 +19,7 @@ _STALE_MIN = 1_000
 
 
 class _Waiting(NamedTuple):
+    priority: int  # negated, so that lower numbers come first
     key: float
     turn: int
 
@@ -27,15 +30,15 @@ class HostQueue:
         self._owed = 0.0  # turns of hosts that have waited longest; one is due at 1
         # Filled by push, emptied by pop. In the order in which the hosts came.
         self._hosts: OrderedDict[str, _Waiting] = OrderedDict()
-        # (key, turn, name); an entry is stale if the host has left or has another key.
-        self._heap: list[tuple[float, int, str]] = []
+        # The name follows the rest; an entry is stale if the host has left or has another key.
+        self._heap: list[tuple[int, float, int, str]] = []
         self._turns = count()
 
-    def push(self, name: str, key: float) -> None:
+    def push(self, name: str, key: float, priority: int = 0) -> None:
         waiting = self._hosts.get(name)
-        if waiting is not None and waiting.key == key:
+        if waiting is not None and waiting[:2] == (-priority, key):
             return
-        waiting = _Waiting(key, next(self._turns) if waiting is None else waiting.turn)
+        waiting = _Waiting(-priority, key, next(self._turns) if waiting is None else waiting.turn)
         self._hosts[name] = waiting
         heappush(self._heap, (*waiting, name))
         if len(self._heap) > 2 * len(self._hosts) + _STALE_MIN:
@@ -49,8 +52,8 @@ class HostQueue:
             self._owed -= 1.0
             return self._hosts.popitem(last=False)[0]
         while True:
-            key, turn, name = heappop(self._heap)
-            if self._hosts.get(name) == (key, turn):
+            *waiting, name = heappop(self._heap)
+            if self._hosts.get(name) == tuple(waiting):
                 del self._hosts[name]
                 return name
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from heapq import heapify
 from itertools import count
+from typing import NamedTuple
 
 from tarrafa.schedule.calendar_queue import CalendarQueue, Entry
 from tarrafa.schedule.delays import Delays, HostTraits
@@ -34,25 +35,20 @@ class HostState(IntEnum):
     LEFT = 6
 
 
+class VisitStart(NamedTuple):
+    """When a host and its address were ready before a visit began; kept until something else changes that."""
+
+    visit: Visit
+    visited_at: float
+    ready_at: float
+    address_ready_at: float
+
+
 class WorkbenchHost:
     __slots__ = (
         *("address", "doubtful_count", "download_seconds", "expires_at", "failures", "firsts", "has_fresh_address"),
-        *(
-            "is_leaving",
-            "is_timed",
-            "name",
-            "ready_at",
-            "site",
-            "state",
-            "suspensions",
-            "traits",
-            "tries",
-            "turn_at",
-            "turn_order",
-            "urls",
-            "visit",
-            "visited_at",
-        ),
+        *("is_draining", "is_leaving", "is_queued", "is_timed", "name", "ready_at", "site", "start", "state"),
+        *("suspensions", "traits", "tries", "turn_at", "turn_order", "urls", "visited_at", "visits"),
     )
 
     def __init__(self, name: str) -> None:
@@ -68,7 +64,7 @@ class WorkbenchHost:
         self.site: WorkbenchSite | None = None  # None if sites do not rest
         self.expires_at = NEVER  # of the resolved address
         self.has_fresh_address = False  # resolved since the last visit: valid for one turn, however old
-        self.visited_at = NEVER  # end of the last answer
+        self.visited_at = NEVER  # end of the last answer; start of the last visit, if several may be in flight
         self.download_seconds: float | None = None  # of the last answer
         self.ready_at = NEVER  # when every delay of the host has passed
         self.turn_at: float | None = None  # since when it could be visited; kept until it is
@@ -76,13 +72,28 @@ class WorkbenchHost:
         self.failures = 0  # consecutive
         self.suspensions = 0  # consecutive, that count
         self.doubtful_count = 0  # consecutive suspensions that do not count
-        self.visit: Visit | None = None  # the one in flight
+        self.visits: list[Visit] = []  # those in flight
+        self.start: VisitStart | None = None  # of the last visit, if several may be in flight
+        self.is_draining = False  # begins no visit while others are in flight; cleared when they have ended
+        self.is_queued = False  # stands in the queue of its address
         self.is_timed = False  # has an entry in the timer queue
-        self.is_leaving = False  # leaves when the visit in flight has ended
+        self.is_leaving = False  # leaves when the visits in flight have ended
+
+    @property
+    def is_parallel(self) -> bool:
+        """True if several visits may be in flight at once: delays then count from the start of a visit."""
+        return self.traits.connections > 1 and self.site is None
+
+    def connections(self) -> int:
+        """Return how many visits may be in flight now. What goes first, such as robots.txt, is visited alone."""
+        limit = self.traits.connections
+        if limit > 1 and (self.failures or self.firsts or self.is_draining or self.site is not None):
+            return 1
+        return limit
 
     def room_count(self) -> int:
         """Return how many more URLs the host can take."""
-        return QUEUED_URLS_LIMIT - len(self.urls) - (self.visit is not None)
+        return QUEUED_URLS_LIMIT - len(self.urls) - bool(self.visits)
 
     def empty(self) -> tuple[str, ...]:
         urls = tuple(self.urls)
@@ -102,12 +113,13 @@ class WorkbenchHost:
 
 
 class WorkbenchAddress:
-    __slots__ = ("entry", "hosts_count", "is_in_flight", "name", "ready_at", "waiting")
+    __slots__ = ("entry", "hosts_count", "in_flight", "name", "ready_at", "start", "waiting")
 
     def __init__(self, name: str, ready_at: float) -> None:
         self.name = name
         self.ready_at = ready_at
-        self.is_in_flight = False
+        self.in_flight = 0  # visits
+        self.start: VisitStart | None = None  # as of `WorkbenchHost`
         self.hosts_count = 0  # hosts that refer to this address, the resting ones included
         # A heap of the waiting hosts, by since when. Filled when a host has URLs, emptied by next and remove.
         self.waiting: list[Entry[WorkbenchHost]] = []
@@ -116,6 +128,10 @@ class WorkbenchAddress:
     def __lt__(self, other: "WorkbenchAddress") -> bool:
         """Order calendar entries of the same moment for the same host, which may have moved from one address."""
         return self.name < other.name
+
+    def has_room(self) -> bool:
+        """Return True if the first host that waits may be visited beside the visits in flight."""
+        return not self.in_flight or self.in_flight < self.waiting[0][2].connections()
 
     def remove(self, host: WorkbenchHost) -> None:
         """Remove a host out of turn. Rare, so a linear scan will do."""
@@ -313,7 +329,7 @@ class WorkbenchHosts:
 
     def check(self) -> None:
         """Assert the invariants; for tests."""
-        states = [HostState.WAITING if host.visit else host.state for host in self.by_name.values()]
+        states = [HostState.WAITING if host.visits else host.state for host in self.by_name.values()]
         assert self.counts == [states.count(state) for state in HostState]
         assert len(self.by_name) - self._resting_count() <= self.hosts_limit
         assert len(self.by_name) < 2 * self.hosts_limit

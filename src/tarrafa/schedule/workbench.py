@@ -4,20 +4,25 @@
 
 1. A host is visited again only when its delay has passed since the end of its last answer: the longest of policy,
    Crawl-delay, Retry-After and back-off. Leaving and coming back in between changes nothing. The policy's delay is
-   that of the sizes known at the answer, or a longer one by `update_sizes`.
+   that of the sizes known at the answer, or a longer one by `update_sizes`. At a host that may have several visits in
+   flight, the delay of policy and Crawl-delay lies between the starts of visits.
 2. An address is visited again only when the delay of addresses has passed since the end of the last answer from it
-   (or the delay of the host that was visited there, when that is shorter).
-3. At most one visit is in flight to a host, and at most one to an address.
+   (or the delay of the host that was visited there, when that is shorter), or since the start of a visit to a host
+   that may have several in flight.
+3. At most one visit is in flight to a host, and at most one to an address. The user may allow more to a host
+   (`HostTraits.connections`): a visit to it begins while fewer are in flight to its address. Such a host gets one at
+   a time too while it fails, for URLs of `add_first`, and if sites rest.
 4. No ready host starves. While an address is due, no other host is visited twice before it; and while a host waits,
    no other host of its address is visited twice before it.
-5. At most 10 URLs of a host are queued besides the one in flight. None is dropped: every URL that was added is queued,
+5. At most 10 URLs of a host are queued besides those in flight. None is dropped: every URL that was added is queued,
    in flight, ended, or handed back.
 6. At most 2 × `hosts_limit` hosts are in memory, half of them active, with at most as many addresses. When suspended
    hosts keep new ones out, `evict_suspended` forgets some of them: the caller then holds these back until their time,
    and passes their history when it adds them again.
 7. A URL is tried a bounded number of times. A failing host is suspended a bounded number of times, then given up,
    each with a reason. An answer for a URL that was added by `add_first` ends no such series. Failures that the caller
-   calls doubtful count for nothing here: the host is suspended, and never given up.
+   calls doubtful count for nothing here: the host is suspended, and never given up. Of visits that are in flight
+   together, the last one to end decides.
 8. After a restart a host waits its full delay before its first visit, and so does an address. A host that is added
    with a history waits until the time given there besides, and its failures go on counting.
 9. A clock that stands still, jumps forward or goes back breaks none of these.
@@ -43,6 +48,7 @@ from tarrafa.schedule.hosts import (
     NEVER,
     QUEUED_URLS_LIMIT,
     HostState,
+    VisitStart,
     WorkbenchAddress,
     WorkbenchHost,
     WorkbenchHosts,
@@ -91,6 +97,7 @@ class Workbench:
         self._hosts = WorkbenchHosts(delays, hosts_limit, address_hosts_limit, restarted_at, site_of)
         self._now = NEVER
         self._in_flight_count = 0
+        self._hosts_in_flight_count = 0
         self._queues = AddressQueues(hosts_limit)
 
     def add(self, name: str, urls: Sequence[str], now: float, history: HostHistory = NO_HISTORY) -> tuple[str, ...]:
@@ -117,7 +124,7 @@ class Workbench:
         """Queue a URL before all others, such as robots.txt. One such URL always finds room; else return False."""
         now = self._tick(now)
         host = self._hosts.enter(name, now)
-        if host is None or len(host.urls) + (host.visit is not None) > QUEUED_URLS_LIMIT:
+        if host is None or len(host.urls) + bool(host.visits) > QUEUED_URLS_LIMIT:
             return False
         host.urls.insert(0, url)
         host.firsts.add(url)
@@ -134,8 +141,8 @@ class Workbench:
         ready_at = host.visited_at + self._delays.host_seconds(traits, host.download_seconds)
         if ready_at <= host.ready_at:
             return
-        host.ready_at = ready_at
-        if host.state is _WAITING and host.address:
+        host.ready_at, host.start = ready_at, None
+        if host.is_queued and host.address:
             self._queues.remove(host, host.address)
             self._queues.push(host, host.address, now)
 
@@ -224,39 +231,60 @@ class Workbench:
             address = host.address
             assert address is not None
             if host.expires_at > now or host.has_fresh_address:
-                return self._begin(host, address)
+                return self._begin(host, address, now)
+            if host.visits:
+                host.is_draining = True  # it stays at its address until they have ended
+                self._queues.push(host, address, now)
+                continue
             self._hosts.request_name(host)
             if address.waiting:
                 self._queues.call(address)
         return None
 
-    def _begin(self, host: WorkbenchHost, address: WorkbenchAddress) -> Visit:
+    def _begin(self, host: WorkbenchHost, address: WorkbenchAddress, now: float) -> Visit:
         url = host.urls.pop(0)
         tries = host.tries.pop(url, 0) if host.tries else 0
-        visit = host.visit = Visit(host.name, url, address.name, tries)
+        visit = Visit(host.name, url, address.name, tries)
+        self._hosts_in_flight_count += not host.visits
+        host.visits.append(visit)
         host.state = _IN_FLIGHT
         host.has_fresh_address, host.turn_at = False, None
-        address.is_in_flight = True
+        address.in_flight += 1
         if host.site is not None:
             host.site.is_in_flight = True
         self._in_flight_count += 1
         if len(host.urls) <= LOW_URLS_COUNT:
             self._hosts.needs_urls[host] = None
+        if host.is_parallel:
+            self._rest_from_start(host, address, visit, now)
+        if address.waiting:
+            self._queues.call(address)
         return visit
 
+    def _rest_from_start(self, host: WorkbenchHost, address: WorkbenchAddress, visit: Visit, now: float) -> None:
+        """Let a host rest from the start of a visit, and queue it for the next one beside it."""
+        delay = self._delays.host_seconds(host.traits, host.download_seconds)
+        host.start = address.start = VisitStart(visit, host.visited_at, host.ready_at, address.ready_at)
+        host.visited_at, host.ready_at = now, now + delay
+        address.ready_at = max(address.ready_at, now + min(self._delays.address_seconds, delay))
+        if host.urls:
+            self._queues.push(host, address, now)
+
     def ended(self, visit: Visit, now: float, result: VisitResult) -> FollowUp:
-        """End a visit at `now`. Every delay counts from here."""
+        """End a visit at `now`. Every delay counts from here, unless several visits to the host may be in flight."""
         now = self._tick(now)
         host, address = self._land(visit)
         status, failure, download_seconds, retry_after_seconds, is_unreached, is_doubtful = result
         delay = self._delays.host_seconds(host.traits, download_seconds)
-        address.ready_at = now + min(self._delays.address_seconds, delay)
-        if host.site is not None:
-            host.site.ready_at = now + delay
-        host.visited_at, host.download_seconds = now, download_seconds
+        host.download_seconds, host.start = download_seconds, None
+        if host.is_parallel:
+            host.ready_at = max(host.ready_at, host.visited_at + delay)
+        else:
+            self._rest(host, address, delay, now)
+            host.ready_at = now + delay
         if retry_after_seconds:
             delay = max(delay, bounded_wait_seconds(retry_after_seconds))
-        host.ready_at = now + delay
+            host.ready_at = max(host.ready_at, now + delay)
         reason = HostFailure.BUSY if status in BUSY_STATUSES else None
         if failure is not None:
             reason = HOST_FAILURES.get(failure)
@@ -265,6 +293,8 @@ class Workbench:
             tries = visit.tries + (not is_unreached and reason not in WHOLE_HOST_FAILURES)
             again = visit._replace(tries=tries)
             follow_up = self._failed(host, reason, delay, now, again, is_doubtful=is_doubtful)
+            if follow_up.fate is Fate.FINAL:
+                host.firsts.discard(visit.url)
             follow_up = self._continue(host, address, now, follow_up)
             return follow_up if follow_up.event else follow_up._replace(back_off=BackOff(host.ready_at, host.failures))
         host.failures = host.doubtful_count = 0
@@ -279,21 +309,42 @@ class Workbench:
         """End a visit that was not made, so no delay begins. The URL is queued again, or left to the caller."""
         now = self._tick(now)
         host, address = self._land(visit)
+        self._forget_start(host, address, visit)
         if again:
             host.put_back(visit.url, visit.tries)
+        else:
+            host.firsts.discard(visit.url)
         return self._continue(host, address, now, FollowUp(Fate.AGAIN) if again else _FINAL)
+
+    def _forget_start(self, host: WorkbenchHost, address: WorkbenchAddress, visit: Visit) -> None:
+        """Undo the delays that began with the start of a visit, unless other events have changed them since."""
+        start = host.start
+        if start is None or start.visit is not visit:
+            return
+        if address.start is start:
+            address.ready_at = start.address_ready_at
+        host.visited_at, host.ready_at = start.visited_at, start.ready_at
+        host.start = None
+        if host.is_queued:
+            self._queues.remove(host, address)
+            host.turn_at = None
 
     def postpone(self, visit: Visit, now: float) -> FollowUp:
         """End a visit that failed for no fault of the host. The host rests, the URL is queued again; nothing counts."""
         now = self._tick(now)
         host, address = self._land(visit)
         delay = self._delays.host_seconds(host.traits, host.download_seconds)
-        address.ready_at = now + min(self._delays.address_seconds, delay)
-        if host.site is not None:
-            host.site.ready_at = now + delay
-        host.visited_at, host.ready_at = now, max(host.ready_at, now + delay)
+        self._rest(host, address, delay, now)
+        host.ready_at = max(host.ready_at, now + delay)
         host.put_back(visit.url, visit.tries)
         return self._continue(host, address, now, FollowUp(Fate.AGAIN))
+
+    def _rest(self, host: WorkbenchHost, address: WorkbenchAddress, delay: float, now: float) -> None:
+        """Let address and site of a host rest from the end of a visit."""
+        address.ready_at, address.start = now + min(self._delays.address_seconds, delay), None
+        if host.site is not None:
+            host.site.ready_at = now + delay
+        host.visited_at, host.start = now, None
 
     def forgive(self, name: str) -> None:
         """Forget the failures of a host and of its URLs: they were not its own."""
@@ -304,11 +355,13 @@ class Workbench:
 
     def _land(self, visit: Visit) -> tuple[WorkbenchHost, WorkbenchAddress]:
         host = self._hosts.by_name.get(visit.host)
-        if host is None or host.visit is not visit or host.address is None:
+        if host is None or visit not in host.visits or host.address is None:
             raise ValueError(f"this visit is not in flight: {visit.url}")
-        host.visit = None
-        host.state = _WAITING
-        host.address.is_in_flight = False
+        host.visits.remove(visit)
+        if not host.visits:
+            host.state, host.is_draining = _WAITING, False
+            self._hosts_in_flight_count -= 1
+        host.address.in_flight -= 1
         if host.site is not None:
             host.site.is_in_flight = False
         self._in_flight_count -= 1
@@ -318,18 +371,25 @@ class Workbench:
         """Queue a host again after a visit, or leave it idle, or remove it; then queue address and site again."""
         if host.site is not None:
             self._queues.call_site(host.site)
-        if host.urls and not host.is_leaving:
-            self._queues.push(host, address, now)
-            return follow_up
         if host.is_leaving:
-            fate = Fate.RETURNED if follow_up.fate is Fate.AGAIN else follow_up.fate
-            follow_up = self._put_away(host, HostState.LEFT, None, now, fate)
+            follow_up = self._leave(host, now, follow_up)
+        elif host.urls:
+            if not host.is_queued or self._queues.take_early(host, address):
+                self._queues.push(host, address, now)
+                return follow_up
         elif host.state is _WAITING:
             self._hosts.move(host, HostState.IDLE)
             self._hosts.needs_urls[host] = None
         if address.waiting:
             self._queues.call(address)
         return follow_up
+
+    def _leave(self, host: WorkbenchHost, now: float, follow_up: FollowUp) -> FollowUp:
+        """Hand back what is queued of a host that leaves, and remove the host if no visit to it is in flight."""
+        fate = Fate.RETURNED if follow_up.fate is Fate.AGAIN else follow_up.fate
+        if host.visits:
+            return FollowUp(fate, host.empty())
+        return self._put_away(host, HostState.LEFT, None, now, fate)
 
     def _failed(
         self,
@@ -342,15 +402,17 @@ class Workbench:
         is_doubtful: bool = False,
     ) -> FollowUp:
         policy = self._retry_policy
-        host.failures += 1
-        wait = max(wait, policy.back_off_seconds(host.failures))
+        host.failures += not host.visits
+        wait = max(wait, policy.back_off_seconds(max(1, host.failures)))
         host.ready_at = max(host.ready_at, now + wait)
         if reason is not HostFailure.BUSY:
             host.expires_at = NEVER  # it may have moved, or another of its addresses may answer
         is_retried = visit is not None and visit.tries < policy.tries_limit
         has_answered = host.traits.has_answered
         step = RetryStep.WAIT
-        if not host.is_leaving:
+        if host.visits:
+            host.is_draining = True  # the last of them to end decides
+        elif not host.is_leaving:
             step = policy.step(
                 *(reason, host.failures, host.suspensions, wait), has_answered=has_answered, is_doubtful=is_doubtful
             )
@@ -379,6 +441,8 @@ class Workbench:
         fate: Fate = Fate.FINAL,
     ) -> FollowUp:
         urls = host.empty()
+        if host.is_queued and host.address:
+            self._queues.remove(host, host.address)
         self._hosts.rest(host, state, now)
         return FollowUp(fate, urls, event)
 
@@ -387,23 +451,27 @@ class Workbench:
             self._hosts.needs_urls.pop(host, None)
         elif host.state is HostState.IDLE:
             self._hosts.needs_urls[host] = None
-        if host.urls and host.state is HostState.IDLE and host.address:
+        if not host.urls or host.is_queued or host.address is None:
+            return
+        if host.state is HostState.IDLE:
             self._hosts.move(host, _WAITING)
+            self._queues.push(host, host.address, now)
+        elif host.state is _IN_FLIGHT and host.is_parallel:
             self._queues.push(host, host.address, now)
 
     def remove(self, name: str, now: float) -> tuple[str, ...]:
-        """Remove a host, after its visit if one is in flight. Return its queued URLs."""
+        """Remove a host, after its visits if any are in flight. Return its queued URLs."""
         now = self._tick(now)
         host = self._hosts.by_name.get(name)
         if host is None or host.state is HostState.LEFT:
             return ()
         urls = host.empty()
-        if host.visit is not None:
+        if host.is_queued and host.address:
+            self._queues.remove(host, host.address)
+        if host.visits:
             host.is_leaving = True
             self._hosts.needs_urls.pop(host, None)
             return urls
-        if host.state is _WAITING and host.address:
-            self._queues.remove(host, host.address)
         self._hosts.rest(host, HostState.LEFT, now)
         return urls
 
@@ -462,8 +530,10 @@ class Workbench:
 
     def counts(self, now: float) -> WorkbenchCounts:
         unresolved, retry_name, idle, waiting, _, suspended, left = self._hosts.counts
-        ready, flying = self._queues.calendar.due_count(self._tick(now)), self._in_flight_count
-        return WorkbenchCounts(ready, waiting - flying, flying, unresolved + retry_name, idle, suspended, left)
+        ready = self._queues.calendar.due_count(self._tick(now))
+        waiting -= self._hosts_in_flight_count
+        flying = self._in_flight_count
+        return WorkbenchCounts(ready, waiting, flying, unresolved + retry_name, idle, suspended, left)
 
     def _tick(self, now: float) -> float:
         if now > self._now:
