@@ -362,7 +362,7 @@ class Crawl(RuleBasedStateMachine):
         self.site_free_at[SITES[host]] = self.latest + delay
         ended = self.bench.ended(visit, self.now, answer)
         if crawl_delay_seconds and delay > 0:
-            self.traits[host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds)
+            self.traits[host] = HostTraits(crawl_delay_seconds=crawl_delay_seconds, connections=traits.connections)
             self.bench.update_traits(host, self.traits[host], self.now)
             delay = max(delay, self.delays.host_seconds(self.traits[host], answer.download_seconds))
         wait = max(min(answer.retry_after_seconds, 86_400.0), 7.0 if is_failing(answer) else 0.0)

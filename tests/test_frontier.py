@@ -512,7 +512,7 @@ def test_host_of_a_higher_priority_enters_first_and_one_of_a_lower_priority_last
     brain = BrainDriver(BrainSettings(CrawlLimits(has_contact=True, tables=tables, longest_share=1e-9), hosts_limit=1))
     for host in (A, B, C, D):
         brain.schedule(f"{host}/")
-    entered = []
+    entered: list[str] = []
     while len(entered) < 4:
         for fetch in brain.run():
             if fetch.purpose is Purpose.ROBOTS:
@@ -531,7 +531,7 @@ def test_robots_txt_of_a_host_with_connections_is_fetched_alone_and_once_and_its
     assert robots.purpose is Purpose.ROBOTS
     assert brain.run() == []
     brain.answer(robots, 404)
-    starts = []
+    starts: list[tuple[float, str]] = []
     while len(starts) < 3:
         starts += [(brain.now, fetch.request.url) for fetch in brain.run()]
         brain.now += DELAY_SECONDS

@@ -551,7 +551,7 @@ def with_connections(*hosts: str, traits: HostTraits = FOUR, **addresses: str) -
 
 def visits_until(bench: Workbench, now: float) -> list[tuple[float, str]]:
     """Begin every visit up to a time and end none; return when each began, and its host."""
-    begun = []
+    begun: list[tuple[float, str]] = []
     while (wake_at := bench.wake_at()) is not None and wake_at <= now:
         at = max(wake_at, begun[-1][0] if begun else 0.0)
         if (visit := bench.next(at)) is not None:

@@ -168,7 +168,7 @@ class Frontier:
         host = self._hosts.find(name)
         if host is not None and name not in self._held and self.refresh.has_host(name):
             facts = QueuedHost(name, host.available, host.pages, host.total_seconds, 0.0)
-            self._enter(name, self._order.host_key(facts))
+            self._let_enter(name, self._order.host_key(facts))
 
     def _take(self, host: HostRecord, scheduled: Scheduled, at: Instant) -> bool:
         name, urls, depths, kinds, left_count, *_ = scheduled
@@ -185,7 +185,7 @@ class Frontier:
             self.urls.set_cash(urls, scheduled.weights)
         if (has_new and name not in self._held) or name in self._entering:
             facts = QueuedHost(name, left_count, host.pages, host.total_seconds, scheduled.key)
-            self._enter(name, self._order.host_key(facts))
+            self._let_enter(name, self._order.host_key(facts))
         return has_new
 
     def _is_admissible(self, name: str, at: Instant) -> bool:
@@ -232,7 +232,7 @@ class Frontier:
                 return
             self._refill(self._entering.pop(), at)
 
-    def _enter(self, name: str, key: float) -> None:
+    def _let_enter(self, name: str, key: float) -> None:
         self._entering.push(name, key, self._limits.priority_of(name))
 
     def _has_room(self, at: Instant) -> bool:
@@ -257,7 +257,7 @@ class Frontier:
         if not urls:
             self._workbench.remove_if_idle(name, at.monotonic)
         elif len(rejected) == len(urls) and not self._workbench.has_room(at.monotonic):
-            self._enter(name, _AT_ONCE)
+            self._let_enter(name, _AT_ONCE)
 
     def _next_urls(self, name: str) -> list[str]:
         """Hand out the next URLs of a host, of both kinds if it has both."""
@@ -315,7 +315,7 @@ class Frontier:
                 return
             name = heapq.heappop(self._suspended)[1]
             self._suspended_names.remove(name)
-            self._enter(name, _AT_ONCE)
+            self._let_enter(name, _AT_ONCE)
 
     def wake_at(self, at: Instant) -> float | None:
         """Return the monotonic time at which `tick` may let a host enter; None if only events can tell."""
@@ -344,7 +344,7 @@ class Frontier:
     def release(self, name: str) -> None:
         if name in self._held:
             self._held.remove(name)
-            self._enter(name, _AT_ONCE)
+            self._let_enter(name, _AT_ONCE)
 
     def may_contact(self, name: str, at: Instant) -> bool:
         """Return True if a host may be asked for the robots.txt of another."""

@@ -26,7 +26,7 @@ class HostTraits(NamedTuple):
     largest_count: int = 0  # pages available at the largest host known so far
     has_answered: bool = False  # a page of it was kept; no delay depends on that, but how long its failures are borne
     delay_seconds: float | None = None  # set for this host, in place of the policy
-    connections: int = 1  # visits that may be in flight to it at once
+    connections: int = 1  # visits that may be in flight to it at once; always the same for a host
 
 
 class DelayPolicy(Protocol):
