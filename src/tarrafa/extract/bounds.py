@@ -24,7 +24,7 @@ ROBOTS_CHARS = 500
 REL_CHARS = 100
 HREF_CHARS = URL_MAX_CHARS  # of a refresh or srcset
 TEXT_CHARS = 200_000  # of a document
-LANGUAGE_CHARS = 600  # given to the language detector
+LANGUAGE_CHARS = 3_000  # given to the language detector
 
 # How much of a page is looked at, in bytes.
 PRESCAN_BYTES = 1_024  # for a declared encoding, by the HTML standard

@@ -1,13 +1,11 @@
 """Make the document that is indexed: title, text, language, dates, signature."""
 
-import re
 from collections.abc import Iterable
-
-from resiliparse.parse.lang import detect_fast
 
 from tarrafa.dates import parse_date
 from tarrafa.extract import bounds
 from tarrafa.extract.html import HtmlWalk, collapse
+from tarrafa.extract.language import language_of
 from tarrafa.extract.records import Cut, Document
 from tarrafa.extract.signatures import sign
 from tarrafa.records import Page
@@ -19,12 +17,6 @@ _PUBLISHED = (
 _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "dc.date.modified")
 _TIMES = ("datepublished", "pubdate", "")  # itemprops of time elements, those without one last
 _DESCRIPTIONS = ("description", "og:description", "dcterms.description", "dc.description")
-
-# Every text that is shorter looks like some language.
-_DETECTED_CHARS_MIN = 40
-_UNKNOWN = "unknown"
-_LANGUAGE_TAG = re.compile(r"\s*+([A-Za-z]{2,3})(?![A-Za-z0-9])")
-_NO_LANGUAGE = ("und", "mul", "zxx", "mis")
 
 
 def html_document(page: Page, walk: HtmlWalk, canonical_url: str | None) -> Document:
@@ -45,7 +37,7 @@ def html_document(page: Page, walk: HtmlWalk, canonical_url: str | None) -> Docu
         description=description[: bounds.DESCRIPTION_CHARS],
         headings=tuple(walk.headings),
         text=(main or rest)[: bounds.TEXT_CHARS],
-        language=_language(languages, main or rest),
+        language=language_of(languages, page.url, main or rest),
         canonical_url=canonical_url,
         published_seconds=_first_date(published),
         modified_seconds=_first_date(modified),
@@ -58,24 +50,11 @@ def text_document(page: Page, text: str) -> Document:
     signature, similarity = sign(text, "")
     return Document(
         text=text[: bounds.TEXT_CHARS].strip(),
-        language=_language((page.header("content-language"),), text),
+        language=language_of((page.header("content-language"),), page.url, text),
         modified_seconds=_first_date((page.header("last-modified"),)),
         signature=signature,
         similarity=similarity,
     )
-
-
-def _language(declared: tuple[str | None, ...], text: str) -> str:
-    """Return the primary subtag of the first declaration that has one, else the language detected in the text."""
-    for tag in declared:
-        match = _LANGUAGE_TAG.match(tag or "")
-        if match and match[1].lower() not in _NO_LANGUAGE:
-            return match[1].lower()
-    sample = text[: bounds.LANGUAGE_CHARS]
-    if len(sample) < _DETECTED_CHARS_MIN:
-        return ""
-    language = str(detect_fast(sample)[0])
-    return "" if language == _UNKNOWN else language
 
 
 def _first_date(texts: Iterable[str | None]) -> float | None:

@@ -252,7 +252,12 @@ class HtmlWalk:
         if self.base_href is None:
             self.base_href = node.attributes.get("href")
 
+    def _body(self, node: LexborNode) -> None:
+        self.blocks.end()
+        self._html(node)
+
     def _html(self, node: LexborNode) -> None:
+        """Take the language, of which the outermost declaration counts."""
         given = node.attributes
         self.language = self.language or given.get("lang") or given.get("xml:lang") or ""
 
@@ -279,11 +284,12 @@ def _href(given: dict[str, str | None]) -> str | None:
 
 
 _BLOCKS = (
-    *("address", "article", "blockquote", "body", "br", "caption", "center", "dd", "details", "dir", "div", "dl"),
+    *("address", "article", "blockquote", "br", "caption", "center", "dd", "details", "dir", "div", "dl"),
     *("dt", "fieldset", "figcaption", "figure", "form", "frameset", "head", "header", "hgroup", "hr"),
-    *("legend", "li", "listing", "main", "ol", "optgroup", "option", "p", "plaintext", "pre", "search", "section"),
+    *("legend", "li", "listing", "ol", "optgroup", "option", "p", "plaintext", "pre", "search", "section"),
     *("summary", "table", "tbody", "td", "template", "tfoot", "th", "thead", "tr", "ul", "xmp"),
 )
+_BODIES = ("body", "main")
 _BESIDE = ("aside", "button", "datalist", "dialog", "footer", "menu", "nav", "select", "svg")
 _RAW = ("noembed", "noframes", "script", "style", "textarea")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -307,11 +313,12 @@ def _tag_table() -> _TagTable:
     handlers |= dict.fromkeys(_HEADINGS, HtmlWalk._heading) | dict.fromkeys(_RAW, HtmlWalk._raw)
     handlers |= {"a": HtmlWalk._anchor, "area": HtmlWalk._area, "iframe": HtmlWalk._frame, "frame": HtmlWalk._frame}
     handlers |= {"link": HtmlWalk._link, "meta": HtmlWalk._meta, "base": HtmlWalk._base, "html": HtmlWalk._html}
+    handlers |= dict.fromkeys(_BODIES, HtmlWalk._body)
     handlers |= {"title": HtmlWalk._title, "time": HtmlWalk._time, "img": HtmlWalk._image, "source": HtmlWalk._image}
     parser = LexborHTMLParser("<p>x")
     numbers = {name: parser.create_node(name).tag_id for name in (*handlers, *_BLOCKS)}
     text = next(node.tag_id for node in parser.tags("p")[0].iter(include_text=True))
     breaks = frozenset(numbers[name] for name in _BLOCKS)
-    blocks = breaks | {numbers[name] for name in (*_BESIDE, *_HEADINGS)}
+    blocks = breaks | {numbers[name] for name in (*_BESIDE, *_BODIES, *_HEADINGS)}
     parents = frozenset(numbers[name] for name in ("html", "head", "body"))
     return _TagTable({numbers[name]: handler for name, handler in handlers.items()}, text, breaks, blocks, parents)
