@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from tarrafa.agent.saved_values import SavedValues
-from tarrafa.agent.unsaved import REFRESHES
 from tarrafa.lru import LruCache
 from tarrafa.obey import RobotsAnswer
 from tarrafa.records import Failure, FailureKind, Page, Timings
@@ -318,7 +317,6 @@ class HostTable:
         """Count an answer that was kept, as a page if its status is 2xx and it is the first. Ends a suspension."""
         record = self.meet(host)
         record.pages += page.is_success and not is_refresh
-        self._counts[REFRESHES] += is_refresh
         record.bytes += len(page.body)
         record.consecutive_failures = record.give_ups = 0
         if record.suspensions >= _LAST_CHANCE:
