@@ -30,7 +30,7 @@ from tarrafa.refresh import (
     values_at,
     worth_visiting,
 )
-from tarrafa.verify import BlockHistories, KnownPage, Repository
+from tarrafa.verify import BlockHistories, KnownPage
 
 F64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,6 +78,18 @@ class RefreshSettings(NamedTuple):
     delay_seconds: float = 5.0  # between two visits to a host, as most have it
 
 
+class HistorySource(Protocol):
+    """The part of a `Repository` that choosing needs."""
+
+    def blocks(self) -> list[int]: ...
+
+    def histories(self, block: int) -> BlockHistories: ...
+
+    def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]: ...
+
+    def mean_rate(self) -> float: ...
+
+
 class Refresher(Protocol):
     """Looks at one block after the other. Nothing is due before `due_at`, by the monotonic clock."""
 
@@ -111,7 +123,7 @@ class Refresher(Protocol):
         ...
 
 
-def make_refresher(repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
+def make_refresher(repository: HistorySource, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
     """Return the refresher of a run. `began_at` is the wall-clock time at which its round began."""
     if settings.mode is RefreshMode.FOREVER:
         return SteadyRefresh(repository, settings, at)
@@ -123,7 +135,7 @@ class SteadyRefresh:
 
     renews, is_over = True, False
 
-    def __init__(self, repository: Repository, settings: RefreshSettings, at: Instant) -> None:
+    def __init__(self, repository: HistorySource, settings: RefreshSettings, at: Instant) -> None:
         self._repository = repository
         self._settings = settings
         self._rounds = Rounds(settings.rounds, at.monotonic)
@@ -169,7 +181,7 @@ class RefreshRound:
 
     renews = False
 
-    def __init__(self, repository: Repository, settings: RefreshSettings, began_at: float, at: Instant) -> None:
+    def __init__(self, repository: HistorySource, settings: RefreshSettings, began_at: float, at: Instant) -> None:
         self._repository = repository
         self._settings = settings
         self._began_at = began_at

@@ -1,21 +1,24 @@
 """How fresh a collection stays under each refresh policy, beside the best possible.
 
-The policies, looks and histories are those of production, on a virtual clock. The pages are those of a synthetic web,
-which tells every moment of change. Time is divided into looks; between two looks the chosen pages are visited. The last
-third of the time counts, after at least fifteen visits a page on average.
+`SteadyRefresh` of production chooses the pages, with its policies, looks and rounds, and `histories` takes what the
+visits found, on a virtual clock. The pages are those of a synthetic web, which tells every moment of change. A page is
+visited when it is chosen: hosts answer at once. The last third of the time counts, after at least fifteen visits a page
+on average and 45 days, because rates are learned from days as much as from visits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tarrafa.agent.refresher import RefreshMode, RefreshSettings, SteadyRefresh
+from tarrafa.clock import Instant
 from tarrafa.histories import (
     DAY_SECONDS,
     FIRST_RATE,
     Change,
-    Histories,
+    Phase,
     VisitNews,
     fold,
     host_rates,
@@ -28,40 +31,44 @@ from tarrafa.histories import (
 from tarrafa.lab.experiment.changing_pages import ChangingPages
 from tarrafa.lab.experiment.optimal_rates import fresh_share, optimal_visits
 from tarrafa.refresh import (
-    BINS,
     ByImportance,
-    LookTime,
+    Load,
     Optimal,
     PageStates,
     Proportional,
     RefreshPolicy,
+    RoundSettings,
     Uniform,
-    counts_of_values,
-    look,
-    price_of,
-    values_at,
 )
+from tarrafa.verify import BlockHistories, KnownPage
 
 F64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 BANDWIDTHS = (0.03, 0.1, 0.3, 1.0)  # visits a page a day
-_VISITS = 15  # a page
-_BLOCKS = 4  # of the repository; one is looked at after the other
-_LOOKED_SHARE = 0.01  # a round of looks is due when so much of the collection was visited
-_ROUND_MIN_DAYS, _ROUND_MAX_DAYS = 1 / 96, 0.25
+_DAYS_OF_FIGURE_2 = 120.0  # two months to begin, and two that are shown
+_BLOCKS = 2  # of the repository; one is looked at after the other
 _VISITS_MAX = 24.0  # a day, of one page
 _EPOCH = 1_700_000_000.0
 _WRONG_DAYS = 7.0
 
 
-class TrueRates(NamedTuple):
-    """The classical proportional policy, which no crawler can have: by the true rates."""
+class Extent(NamedTuple):
+    """How long pages are kept fresh, at least."""
 
-    rates: F64
+    visits: float = 15.0  # of a page, on average
+    days: float = 45.0
 
-    def values(self, pages: PageStates) -> F64:
-        return pages.elapsed_days * self.rates
+    def days_at(self, bandwidth: float) -> float:
+        return max(self.visits / bandwidth, self.days)
+
+    def longest_days(self, bandwidths: Sequence[float]) -> float:
+        """Return how many days of changes the comparison at these bandwidths and figure 2 need."""
+        return max(_DAYS_OF_FIGURE_2, *map(self.days_at, bandwidths))
+
+
+WHOLE, QUICK = Extent(), Extent(visits=5.0, days=15.0)
 
 
 class Freshness(NamedTuple):
@@ -87,6 +94,11 @@ class _Measured:
         self.wrong = np.zeros(len(pages))
         self.visits = self.changes = 0
 
+    def note_visits(self, changed: Bools, now: float) -> None:
+        if now >= self._begin:
+            self.visits += len(changed)
+            self.changes += int(changed.sum())
+
     def end_copies(self, which: Ints, visited: F64, until: float) -> F64:
         """Count the time of copies from their visit until a moment; return when each became stale."""
         stale = self._pages.next_change(which, visited)
@@ -101,85 +113,129 @@ class _Measured:
 
 
 class _Collection:
-    """A collection of pages that is kept fresh by a policy."""
+    """A collection of pages that is kept fresh. Stands in for the repository: it knows histories and no URLs."""
 
     def __init__(self, pages: ChangingPages, begin: float) -> None:
         self._pages = pages
-        self.histories = new_histories(np.arange(len(pages)), importance_codes(pages.importance))
+        self.histories_of_all = new_histories(np.arange(len(pages)), importance_codes(pages.importance))
         self.visited = np.zeros(len(pages))
         self.measured = _Measured(pages, begin)
-        self.blocks = [np.flatnonzero(pages.hosts % _BLOCKS == number) for number in range(_BLOCKS)]
-        self.counts = np.zeros((_BLOCKS, BINS), np.int64)
+        self._blocks = [np.flatnonzero(pages.hosts % _BLOCKS == number) for number in range(_BLOCKS)]
+        # The pages of the block that was asked for last: those that a policy is about to value.
+        self.looked_at = self._blocks[0]
+        self._names = [str(number) for number in range(int(pages.hosts.max()) + 1)]
         self._mean_rate = FIRST_RATE
-        self._fold(np.arange(len(pages)), np.zeros(len(pages)), np.zeros(len(pages), bool))
+        self._fold(np.arange(len(pages)), 0.0, np.zeros(len(pages), bool))
 
-    def rates(self, which: Ints) -> F64:
-        """Return the mean rate of the host of each page, as far as it is known."""
-        part = taken(self.histories, which)
-        hosts = self._pages.hosts[which]
-        return host_rates(hosts, part.shape, part.days, self._mean_rate)[hosts]
+    def blocks(self) -> list[int]:
+        return list(range(_BLOCKS))
+
+    def histories(self, block: int) -> BlockHistories:
+        self.looked_at = self._blocks[block]
+        return BlockHistories(
+            taken(self.histories_of_all, self.looked_at), self._pages.hosts[self.looked_at], self._names
+        )
+
+    def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:  # noqa: ARG002 - the contract's
+        visited = self.histories_of_all.visited[rows].tolist()
+        return [
+            KnownPage(str(row), 0, at, 200, Phase.LIVE, 0, 0, 0, 0)
+            for row, at in zip(rows.tolist(), visited, strict=True)
+        ]
+
+    def mean_rate(self) -> float:
+        return self._mean_rate
+
+    def believed_rates(self) -> F64:
+        """Return the rate that each page is believed to have."""
+        belief = joined(prior(self._host_rates()), self.histories_of_all.shape, self.histories_of_all.days)
+        return belief.shape / belief.days
 
     def learn_mean(self) -> None:
-        everything = np.arange(len(self._pages))
-        belief = joined(prior(np.full(len(everything), self._mean_rate)), self.histories.shape, self.histories.days)
+        """Renew the mean rate, as the repository does by its cycles."""
+        first = prior(np.full(len(self._pages), self._mean_rate))
+        belief = joined(first, self.histories_of_all.shape, self.histories_of_all.days)
         self._mean_rate = float(np.mean(belief.shape / belief.days))
 
     def visit(self, which: Ints, now: float) -> None:
         """Visit pages: end their copies, and fold what the visits found into their histories."""
         stale = self.measured.end_copies(which, self.visited[which], now)
-        if now >= self.measured._begin:
-            self.measured.visits += len(which)
-            self.measured.changes += int((stale <= now).sum())
-        self._fold(which, np.full(len(which), now), stale <= now)
+        self.measured.note_visits(stale <= now, now)
+        self._fold(which, now, stale <= now)
         self.visited[which] = now
 
-    def _fold(self, which: Ints, at_days: F64, changed: NDArray[np.bool_]) -> None:
-        unknown = np.full(len(which), np.nan)
-        status, change = np.full(len(which), 200, np.uint16), np.where(changed, Change.FULL, Change.NONE)
-        news = VisitNews(_EPOCH + at_days * DAY_SECONDS, status, change.astype(np.uint8), unknown, unknown)
-        fold(self.histories, which, news, self.rates(which))
+    def is_fresh(self, now: float) -> Bools:
+        return self._pages.next_change(np.arange(len(self._pages)), self.visited) > now
+
+    def _fold(self, which: Ints, now: float, changed: Bools) -> None:
+        unknown, status = np.full(len(which), np.nan), np.full(len(which), 200, np.uint16)
+        change = np.where(changed, Change.FULL, Change.NONE).astype(np.uint8)
+        news = VisitNews(np.full(len(which), _wall(now)), status, change, unknown, unknown)
+        fold(self.histories_of_all, which, news, self._host_rates()[which])
+
+    def _host_rates(self) -> F64:
+        hosts, known = self._pages.hosts, self.histories_of_all
+        return host_rates(hosts, known.shape, known.days, self._mean_rate)[hosts]
 
 
-PolicyOf = Callable[[Ints], RefreshPolicy]
+class TrueRates(NamedTuple):
+    """The classical proportional policy, which no crawler can have: by the true rates."""
+
+    rates: Callable[[], F64]  # of the pages that are valued
+
+    def values(self, pages: PageStates) -> F64:
+        return pages.elapsed_days * self.rates()
 
 
-def keep_fresh(name: str, policy_of: PolicyOf, pages: ChangingPages, bandwidth: float, rng_seed: int = 1) -> Freshness:
+POLICIES: dict[str, Callable[[ChangingPages, _Collection], RefreshPolicy]] = {
+    "uniform": lambda *_: Uniform(),
+    "importance": lambda *_: ByImportance(),
+    "proportional": lambda *_: Proportional(),
+    "proportional_true": lambda pages, collection: TrueRates(lambda: pages.rates[collection.looked_at]),
+    "optimal": lambda *_: Optimal(),
+}
+
+
+def keep_fresh(name: str, pages: ChangingPages, bandwidth: float) -> Freshness:
     """Keep the pages fresh by a policy, for the whole time; return how fresh they were in its last third."""
-    chance = np.random.default_rng(rng_seed)
-    round_days = min(max(_LOOKED_SHARE / bandwidth, _ROUND_MIN_DAYS), _ROUND_MAX_DAYS)
     collection = _Collection(pages, pages.days * 2 / 3)
-    policies = [policy_of(block) for block in collection.blocks]
-    step = round_days / _BLOCKS
-    per_round, surplus = bandwidth * len(pages) * round_days, 0.0
-    for number, block in enumerate(collection.blocks):
-        collection.counts[number] = _counts(collection, block, policies[number], round_days)
-    for turn in range(int(pages.days / step)):
-        now = turn * step
-        number = turn % _BLOCKS
-        if number == 0:
-            collection.learn_mean()
-        block = collection.blocks[number]
-        part, rates = taken(collection.histories, block), collection.rates(block)
-        # Half of what was visited too much or too little is made up for in this round.
-        price = price_of(collection.counts.sum(axis=0), max(0.0, per_round - surplus / 2))
-        time = LookTime(_EPOCH + now * DAY_SECONDS, round_days * DAY_SECONDS)
-        found = look(part, rates, policies[number], price, time, chance.random(len(block)))
-        collection.counts[number] = found.counts
-        collection.visit(block[found.chosen], now)
-        surplus += len(found.chosen) - per_round / _BLOCKS
+    for _ in _looks(name, pages, collection, bandwidth):
+        pass
     collection.measured.end_copies(np.arange(len(pages)), collection.visited, pages.days)
     return _freshness(name, pages, collection)
 
 
-def _counts(collection: _Collection, block: Ints, policy: RefreshPolicy, after_days: float) -> NDArray[np.int64]:
-    """Count the values of a block as they will be at its first look."""
-    now = _EPOCH + after_days * DAY_SECONDS
-    return counts_of_values(values_at(taken(collection.histories, block), collection.rates(block), policy, now))
+def _looks(name: str, pages: ChangingPages, collection: _Collection, bandwidth: float) -> Iterator[float]:
+    """Look at one block after the other and visit what is chosen; yield the time in days after each look."""
+    settings = RefreshSettings(
+        RefreshMode.FOREVER, POLICIES[name](pages, collection), rounds=RoundSettings(visits_per_page=bandwidth)
+    )
+    refresher = SteadyRefresh(collection, settings, _at(0.0))
+    visited_count = 0
+    while (now := refresher.due_at / DAY_SECONDS) < pages.days:
+        block = refresher.next_block(collection.blocks(), _at(now))
+        assert block is not None
+        if block == 0:
+            collection.learn_mean()
+        chosen = refresher.choose(block, Load(visited_count, 0), _at(now))
+        collection.visit(np.array([int(each.url) for each in chosen], np.int64), now)
+        visited_count += len(chosen)
+        yield now
+
+
+def _at(days: float) -> Instant:
+    return Instant(monotonic=days * DAY_SECONDS, wall=_wall(days))
+
+
+def _wall(days: float) -> float:
+    return _EPOCH + days * DAY_SECONDS
 
 
 def _freshness(name: str, pages: ChangingPages, collection: _Collection) -> Freshness:
     measured, weights, days = collection.measured, pages.importance, pages.days / 3
     whole = float(weights.sum() * days)
+    changing = pages.rates > 0
+    errors = np.abs(np.log(collection.believed_rates()[changing] / pages.rates[changing]))
     return Freshness(
         policy=name,
         weighted=float(weights @ measured.fresh) / whole,
@@ -188,14 +244,8 @@ def _freshness(name: str, pages: ChangingPages, collection: _Collection) -> Fres
         wrong_share=float(weights @ measured.wrong) / whole,
         changed_share=measured.changes / max(1, measured.visits),
         visits=measured.visits / (len(pages) * days),
-        rate_error=_rate_error(pages, collection.histories, collection.rates(np.arange(len(pages)))),
+        rate_error=float(np.median(errors)),
     )
-
-
-def _rate_error(pages: ChangingPages, histories: Histories, rates: F64) -> float:
-    belief = joined(prior(rates), histories.shape, histories.days)
-    changing = pages.rates > 0
-    return float(np.median(np.abs(np.log((belief.shape / belief.days)[changing] / pages.rates[changing]))))
 
 
 class BandwidthResult(NamedTuple):
@@ -207,50 +257,83 @@ class BandwidthResult(NamedTuple):
     def of(self, name: str) -> Freshness:
         return next(each for each in self.policies if each.policy == name)
 
+    @property
+    def reached(self) -> float:
+        """The share of the best possible that the policy `optimal` reaches."""
+        return self.of("optimal").weighted / self.optimum
+
+    @property
+    def points_above_importance(self) -> float:
+        return 100 * (self.of("optimal").weighted - self.of("importance").weighted)
+
 
 def optimum(pages: ChangingPages, weights: F64, bandwidth: float) -> float:
     visits = optimal_visits(pages.rates, weights, bandwidth, _VISITS_MAX)
     return float(weights @ fresh_share(pages.rates, visits) / weights.sum())
 
 
-def longest_days(bandwidths: Sequence[float]) -> float:
-    """Return how many days of changes the comparison at these bandwidths needs."""
-    return _VISITS / min(bandwidths)
-
-
 def compare(
-    pages: ChangingPages, bandwidths: Sequence[float], tell: Callable[[str], None] = lambda _: None
+    pages: ChangingPages,
+    bandwidths: Sequence[float],
+    extent: Extent = WHOLE,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[BandwidthResult]:
     """Run every policy at every bandwidth, over pages whose changes are known for the longest time."""
-    return [_compare_at(pages.until(_VISITS / each), each, tell) for each in sorted(bandwidths)]
+    return [_compare_at(pages.until(extent.days_at(each)), each, tell) for each in sorted(bandwidths)]
 
 
 def _compare_at(pages: ChangingPages, bandwidth: float, tell: Callable[[str], None]) -> BandwidthResult:
-    policies: dict[str, PolicyOf] = {
-        "uniform": lambda _: Uniform(),
-        "importance": lambda _: ByImportance(),
-        "proportional": lambda _: Proportional(),
-        "proportional_true": lambda block: TrueRates(pages.rates[block]),
-        "optimal": lambda _: Optimal(),
-    }
     found = []
-    for name, policy_of in policies.items():
-        found.append(keep_fresh(name, policy_of, pages, bandwidth))
+    for name in POLICIES:
+        found.append(keep_fresh(name, pages, bandwidth))
         tell(f"bandwidth {bandwidth:g}, {name}: {found[-1].weighted:.3f}")
     best = optimum(pages, pages.importance, bandwidth)
     return BandwidthResult(bandwidth, best, optimum(pages, np.ones(len(pages)), bandwidth), found)
 
 
-def fresh_over_time(pages: ChangingPages, period: float, burst: float, points: int = 240) -> tuple[F64, F64]:
-    """Return the share of fresh copies over two periods, if each page is visited once a period within a burst.
+# Figure 2 of the incremental crawler of 2005: freshness over time, all pages alike.
 
-    Visits are spread over the burst. The first period, in which the collection is made, is left out.
+
+class Curve(NamedTuple):
+    label: str
+    days: F64
+    shares: F64  # of fresh copies
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.shares))
+
+
+def periodic_curves(pages: ChangingPages, period: float, bursts: Sequence[float], points: int = 240) -> list[Curve]:
+    """Return the freshness over the last two periods of collections that are made anew once a period, each in a burst.
+
+    The first replaces its pages as it visits them; the others replace the whole collection when it is complete.
     """
-    everything = np.arange(len(pages))
+    days = np.linspace(0.0, 2 * period, points, endpoint=False)
+    first, *others = bursts
+    curves = [_periodic(pages, period, first, days, is_swapped=False)]
+    return [*curves, *(_periodic(pages, period, burst, days, is_swapped=True) for burst in others)]
+
+
+def _periodic(pages: ChangingPages, period: float, burst: float, days: F64, is_swapped: bool) -> Curve:
+    everything, begin = np.arange(len(pages)), pages.days - 2 * period
     offsets = burst * np.random.default_rng(1).permutation(len(pages)) / len(pages)
-    days = np.linspace(0.0, 2 * period, points)
     shares = []
-    for now in days + period + burst:
-        visited = now - (now - offsets) % period
-        shares.append(float((pages.next_change(everything, visited) > now).mean()))
-    return days, np.array(shares)
+    for day in days:
+        # A copy is shown from its visit, or from the end of the burst.
+        bursts = np.floor((day - (burst if is_swapped else offsets)) / period)
+        visited = begin + offsets + bursts * period
+        shares.append(float((pages.next_change(everything, visited) > begin + day).mean()))
+    swapped = ", swapped when complete" if is_swapped else ""
+    return Curve(f"periodic: in {burst:g} days of {period:g}{swapped}", days, np.array(shares))
+
+
+def steady_curve(name: str, pages: ChangingPages, period: float) -> Curve:
+    """Return the freshness of a collection that a policy keeps up, with as many visits, over the last two periods."""
+    collection, days, shares = _Collection(pages, pages.days), [], []
+    begin = pages.days - 2 * period
+    for now in _looks(name, pages, collection, 1 / period):
+        if now >= begin:
+            days.append(now - begin)
+            shares.append(float(collection.is_fresh(now).mean()))
+    return Curve(f"incremental: {name}", np.array(days), np.array(shares))
