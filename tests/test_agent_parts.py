@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.hooks import HookedPage
-from tarrafa.agent.ingest import Annotations, annotations_of, collect
+from tarrafa.agent.ingest import Annotations, StoredVisit, annotations_of, collect
+from tarrafa.agent.landings import first_landing
 from tarrafa.agent.outcomes import Outcome, outcome_of, reason_of, status_of
 from tarrafa.agent.page_reader import PageReader
 from tarrafa.agent.progress_meter import Rates, cpu_seconds, memory_bytes
@@ -174,8 +175,9 @@ def page(body: str, url: str = f"{A}/", *headers: tuple[str, str]) -> Page:
 def collected(found: Page, depth: int = 0) -> Unsaved:
     into, discovery = Unsaved(), Discovery(Scope(lambda name: name != "b.example", UrlBounds(depth=3)), Level())
     (parsed,) = reader().parse([asyncio.run(reader().decode(found))])
-    stored, annotations = StoredAt(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",))
-    collect(into, HookedPage(parsed), stored, annotations, discovery, "tarrafa")
+    landing = first_landing(found, parsed.extract, found.body)
+    visit = StoredVisit(StoredAt(BEGINNING, "sha1:X"), Annotations(depth, ("content-usage: x",)), landing)
+    collect(into, into, HookedPage(parsed), visit, discovery, "tarrafa")
     discovery.follow_listed(into, parsed.extract, depth + 1)
     return into
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from brains import EPOCH, A, BrainDriver, BrainSettings, DriverClock, make_page, urls_of
-from tarrafa.agent import Ingest, PageReader
+from tarrafa.agent import Ingest, PageReader, Refreshes
 from tarrafa.agent.ingest import Annotations, check_whole
 from tarrafa.agent.instructions import Fetch
 from tarrafa.agent.step_times import StepTimes
 from tarrafa.agent.unsaved import Unsaved
+from tarrafa.configuration import HostTables
 from tarrafa.errors import WorkError
 from tarrafa.extract import LARGE_BYTES, Extract, ExtractOptions, bounds
-from tarrafa.keep import BEGINNING, Archive, StoredAt, StoredPage, open_archive, read_whole_pages
+from tarrafa.keep import BEGINNING, Archive, HeadReader, StoredAt, StoredPage, open_archive, read_whole_pages
 from tarrafa.records import Page
 from tarrafa.schedule import RetryPolicy, UrlKind
 
@@ -39,7 +40,11 @@ class IngestBench:
         self.owner = UnsavedHolder()
         reader = PageReader(ExtractOptions(), 5_000_000)
         asked = (("User-Agent", "tester"),)
-        self.ingest = Ingest(self.archive, asked, reader, self.brain.discovery, self.brain.visits, self.owner, clock)
+        refreshes = Refreshes(HeadReader(folder), HostTables())
+        brain = self.brain
+        self.ingest = Ingest(
+            *(self.archive, asked, reader, brain.discovery, brain.visits, self.owner, clock, refreshes)
+        )
 
     @property
     def unsaved(self) -> Unsaved:
@@ -78,7 +83,8 @@ def test_page_is_stored_collected_and_counted_once(bench: IngestBench) -> None:
     assert [(row.url, row.title, row.usage) for row in unsaved.documents] == [(f"{A}/", "One", ("usage: x",))]
     assert unsaved.documents[0].archive_offset == stored.place.offset
     assert [each[0] for each in unsaved.links] == [f"{A}/"]
-    assert unsaved.ended == [(f"{A}/", bench.brain.at.wall, 200, *stored.place)]
+    assert [each[:5] for each in unsaved.ended] == [(f"{A}/", bench.brain.at.wall, 200, *stored.place)]
+    assert unsaved.ended[0].signature == unsaved.documents[0].signature != 0
     assert [*unsaved.found] == [f"{A}/next"]
     assert unsaved.found[f"{A}/next"] == [1, 1, 0, 4, UrlKind.PAGE]
     assert (unsaved.counts["pages"], unsaved.counts["bytes"]) == (1, len(BODY))

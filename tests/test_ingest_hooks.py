@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from brains import BrainDriver, BrainSettings, DriverClock, make_page
-from tarrafa.agent import DecodedPage, HookedPage, Ingest, PageReader, ParsedPage
+from tarrafa.agent import DecodedPage, HookedPage, Ingest, PageReader, ParsedPage, Refreshes
 from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.ingest import Annotations
 from tarrafa.agent.step_times import StepTimes
 from tarrafa.agent.unsaved import Unsaved
+from tarrafa.configuration import HostTables
 from tarrafa.errors import WorkError
 from tarrafa.extract import ExtractOptions
-from tarrafa.keep import BEGINNING, StoredAt, open_archive, read_whole_pages
+from tarrafa.keep import BEGINNING, HeadReader, StoredAt, open_archive, read_whole_pages
 from tarrafa.schedule import Level, Scope, UrlBounds
 
 A = "http://a.example"
@@ -61,7 +62,8 @@ class HookBench:
         self.archive = open_archive(folder, BEGINNING, clock)
         discovery = Discovery(Scope(lambda name: True, UrlBounds()), Level(), self.hooks)
         reader = PageReader(ExtractOptions(), 5_000_000)
-        self.ingest = Ingest(self.archive, (), reader, discovery, self.brain.visits, self, clock, self.hooks)
+        refreshes = Refreshes(HeadReader(folder), HostTables())
+        self.ingest = Ingest(self.archive, (), reader, discovery, self.brain.visits, self, clock, refreshes, self.hooks)
 
     def add(self, status: int = 200) -> None:
         self.brain.allow_all(A)

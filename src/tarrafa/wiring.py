@@ -27,6 +27,7 @@ from tarrafa.agent import (
     Ingest,
     PageReader,
     Policies,
+    Refreshes,
     RefreshIntervals,
     RefreshLooks,
     RefreshMode,
@@ -46,7 +47,7 @@ from tarrafa.explain.evidence import HostDelay
 from tarrafa.extract import ExtractOptions
 from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_servers, parse_proxy
 from tarrafa.histories import DAY_SECONDS
-from tarrafa.keep import ArchiveSettings, open_archive
+from tarrafa.keep import ArchiveSettings, HeadReader, open_archive
 from tarrafa.obey import product_token
 from tarrafa.refresh import POLICIES, Optimal, RefreshPolicy, RoundSettings
 from tarrafa.schedule import (
@@ -138,7 +139,10 @@ def agent(
     brain = make_brain(hosts, bench, policies, is_known=web.is_known)
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
     reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes, url_cleaner(configuration))
-    ingest = Ingest(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, hooks)
+    refreshes = Refreshes(HeadReader(folder.archive), policies.limits.tables)
+    ingest = Ingest(
+        *(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, refreshes, hooks)
+    )
     looks = _looks(configuration, folder, limits, store, brain.frontier, clock)
     return Agent(brain, web, archive, ingest, checkpoints, clock, limits, looks)
 

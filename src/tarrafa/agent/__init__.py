@@ -55,6 +55,7 @@ from tarrafa.agent.progress import Ending, Progress, RunLimits, read_ending
 from tarrafa.agent.refresh_looks import RefreshLooks
 from tarrafa.agent.refresh_record import continue_round, end_round
 from tarrafa.agent.refresher import RefreshIntervals, RefreshMode, RefreshSettings
+from tarrafa.agent.refreshes import Refreshes
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
 from tarrafa.agent.store import Store, Weighing
 from tarrafa.agent.unsaved import CHANGED, REFRESHES, Totals
@@ -97,6 +98,7 @@ __all__ = [
     "RefreshLooks",
     "RefreshMode",
     "RefreshSettings",
+    "Refreshes",
     "RunLimits",
     "StepTimes",
     "Store",

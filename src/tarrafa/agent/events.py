@@ -73,6 +73,10 @@ def challenge_met(url: str, wall: str) -> None:
     event(_log, "challenge page", url=url, wall=wall)
 
 
+def stored_page_unreadable(url: str, reason: str) -> None:
+    event(_log, "stored page unreadable", logging.WARNING, url=url, reason=reason)
+
+
 def page_cut(url: str, parts: Sequence[str]) -> None:
     event(_log, "page cut", url=url, parts=list(parts))
 

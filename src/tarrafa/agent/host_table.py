@@ -313,10 +313,10 @@ class HostTable:
                 _count_answer(record, got.timings)
             self.changed(record)
 
-    def count_kept(self, page: Page, host: str, *, is_refresh: bool = False) -> None:
-        """Count an answer that was kept, as a page if its status is 2xx and it is the first. Ends a suspension."""
+    def count_kept(self, page: Page, host: str, *, is_new_page: bool = True) -> None:
+        """Count an answer that was kept, as a page if its status is 2xx and it is new. It also ends a suspension."""
         record = self.meet(host)
-        record.pages += page.is_success and not is_refresh
+        record.pages += page.is_success and is_new_page
         record.bytes += len(page.body)
         record.consecutive_failures = record.give_ups = 0
         if record.suspensions >= _LAST_CHANCE:

@@ -13,7 +13,7 @@ from tarrafa.agent.brain import Brain
 from tarrafa.agent.checkpoints import Checkpoints
 from tarrafa.agent.discovery import SLICE_URLS
 from tarrafa.agent.frontier import SuspendedHosts
-from tarrafa.agent.ingest import Annotations, Ingest
+from tarrafa.agent.ingest import NO_PLACE, Annotations, Ingest, end_lost
 from tarrafa.agent.instructions import (
     CountRefused,
     EndUrl,
@@ -29,7 +29,7 @@ from tarrafa.agent.instructions import (
     TellRobotsUnreachable,
     TellSuspended,
 )
-from tarrafa.agent.outcomes import NO_FILE, outcome_of, status_of
+from tarrafa.agent.outcomes import outcome_of, status_of
 from tarrafa.agent.progress import Ending, Progress, RunLimits
 from tarrafa.agent.progress_meter import ProgressMeter
 from tarrafa.agent.recent_visits import RecentVisits
@@ -40,7 +40,7 @@ from tarrafa.agent.unsaved import REFRESHES
 from tarrafa.clock import Clock, Instant, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.fetch import decode
-from tarrafa.keep import Archive, Place, StoredAt
+from tarrafa.keep import Archive, StoredAt
 from tarrafa.obey import LONG_BYTES, ROBOTS_MAX_BYTES, read_ahead
 from tarrafa.records import Failure, Page, Transport
 from tarrafa.schedule import WAIT_MAX_SECONDS
@@ -52,7 +52,6 @@ _UNLIMITED = 2**31
 _TAKE_COUNT = 5_000  # hosts and URLs at a time, for the same reason
 _SEEDS = "seeds"  # the total of seeds that were accepted
 _SEEDS_OFFERED = "seeds offered"  # the total of seeds that were accepted or refused: the first ones of the list
-_NO_PLACE = Place(NO_FILE, 0)
 
 
 class Agent:
@@ -152,7 +151,8 @@ class Agent:
         Other blocks are verified as visits run short.
         """
         for stored in self._checkpoints.unsaved_pages():
-            await self._ingest.recover(stored.page, StoredAt(stored.place, stored.digest), stored.fields)
+            at, is_reference = StoredAt(stored.place, stored.digest), stored.original is not None
+            await self._ingest.recover(stored.page, at, stored.fields, is_reference=is_reference)
             await asyncio.sleep(0)
         self._hosts.recover()
         await self._offer_seeds(seeds)
@@ -297,18 +297,16 @@ class Agent:
                 case _:
                     _tell(instruction)
 
-    def _end(self, ended: EndUrl) -> None:
+    def _end(self, end: EndUrl) -> None:
         """Note the outcome of a URL without a page. What is known of a page that was collected before stays."""
-        url, failure, refusal, known = ended
-        status, unsaved = status_of(failure, refusal), self._checkpoints.unsaved
-        place = _NO_PLACE if known is None else Place(known.file, known.offset)
-        unsaved.end(url, self._clock.now(), status, place)
-        if known is not None:
-            unsaved.counts[REFRESHES] += 1
+        status, unsaved, now = status_of(end.failure, end.refusal), self._checkpoints.unsaved, self._clock.now()
+        if end.known is not None:
+            end_lost(unsaved, end.url, now, self._ingest.refreshes.lose(end.known, status, now))
             return
+        unsaved.end(end.url, now, status, NO_PLACE)
         unsaved.counts[f"outcome {outcome_of(status)}"] += 1
-        if failure is None:
-            unsaved.counts[f"refusal {refusal}"] += 1
+        if end.failure is None:
+            unsaved.counts[f"refusal {end.refusal}"] += 1
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -336,7 +334,10 @@ class Agent:
         self._carry_out()
 
     async def _fetch(self, fetch: Fetch) -> None:
-        visit, request, purpose, distance, cash, _ = fetch
+        visit, request, purpose, distance, cash, known = fetch
+        refresh = None if known is None else await self._ingest.refreshes.begin(known)
+        if refresh is not None:
+            request = request._replace(headers=(*request.headers, *refresh.conditions))
         self._recent.begin(visit.host, request.url, self._clock.monotonic())
         got = await self._transport.fetch(request)
         seconds = self._recent.end(request.url, got, self._clock.monotonic())
@@ -348,7 +349,7 @@ class Agent:
             self._visits.page_failed(visit, got, instant_of(self._clock))
         else:
             usage = self._robots.usage(visit.host, visit.url)
-            await self._ingest.add(visit, got, Annotations(distance, usage, cash))
+            await self._ingest.add(visit, got, Annotations(distance, usage, cash), refresh)
         self._carry_out()
 
     async def _decoded_robots(self, got: Page | Failure) -> Page | Failure:

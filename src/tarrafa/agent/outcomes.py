@@ -7,6 +7,7 @@ reason is stored with the URL. These numbers are on disk and never change.
 from enum import StrEnum
 from functools import lru_cache
 
+from tarrafa.histories import DROPPED_STATUS
 from tarrafa.records import Failure, FailureKind, Page
 
 NO_FILE = 2**32 - 1  # the archive has no page
@@ -30,6 +31,7 @@ _FAILURES = {
     FailureKind.NAME_SERVER: 1_111,
     FailureKind.WALL: 1_112,
 }
+DOUBTED = 1_113  # an answer that the page is gone, as of many pages of its host at once
 _REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET}
 _REFUSALS = {
     _DISALLOWED: "disallowed by robots.txt",
@@ -37,7 +39,8 @@ _REFUSALS = {
     BARREN: "other URLs of its pattern brought nothing new",
     EXCLUDED: "excluded by the scope when its turn came",
 }
-_REASONS = {**_REFUSALS, **{number: kind.value for kind, number in _FAILURES.items()}}
+_DOUBTS = {DOUBTED: "missing together with many pages of its host"}
+_REASONS = {**_REFUSALS, **_DOUBTS, **{number: kind.value for kind, number in _FAILURES.items()}}
 _GONE = frozenset({404, 410})
 
 
@@ -48,6 +51,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # by robots.txt, a budget or the scope, or because it leads into a trap; without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
+    DROPPED = "dropped"  # it made room for more important pages; without a visit
     WALLED = "walled"  # only a challenge page of a bot wall came
 
 
@@ -57,6 +61,8 @@ def outcome_of(status: int) -> Outcome:
         return Outcome.REFUSED
     if status == _FAILURES[FailureKind.WALL]:
         return Outcome.WALLED
+    if status == DROPPED_STATUS:
+        return Outcome.DROPPED
     if status == 304:
         return Outcome.UNCHANGED
     if status in _GONE:

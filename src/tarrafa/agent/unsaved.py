@@ -1,8 +1,10 @@
 """What was found since the last checkpoint."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tarrafa.extract import PageLinks
 from tarrafa.keep import DocumentRow, Place
@@ -29,14 +31,28 @@ class Totals(Counter[str]):
         return {key.removeprefix(f"{kind} "): n for key, n in sorted(self.items()) if key.startswith(f"{kind} ")}
 
 
+class CollectedVisit(NamedTuple):
+    """A visit and its outcome, in the order of the columns of a batch: see `verify.Collected`."""
+
+    url: str
+    at_seconds: float
+    status: int
+    file: int  # of the content, in the archive
+    offset: int
+    change: int = 0
+    signature: int = 0
+    similarity: int = 0
+    content_seconds: float = math.nan
+    cache_seconds: float = 0.0
+
+
 @dataclass(slots=True)
 class Unsaved:
     """Filled by the event loop, page by page; taken whole by a checkpoint, after which nothing changes it."""
 
     documents: list[DocumentRow] = field(default_factory=list)
     links: list[tuple[str, float, PageLinks]] = field(default_factory=list)  # of each page: URL, time, links
-    # URLs whose outcome is known: URL, when, status, file and offset in the archive.
-    ended: list[tuple[str, float, int, int, int]] = field(default_factory=list)
+    ended: list[CollectedVisit] = field(default_factory=list)
     found: FoundUrls = field(default_factory=dict)
     # What long sitemaps list, one dictionary for each. A URL may stand in several.
     listed: list[FoundUrls] = field(default_factory=list)
@@ -67,5 +83,18 @@ class Unsaved:
         self.listed.append(other.found)
         self.counts.update(other.counts)
 
+    def merge_again(self, other: "Unsaved") -> None:
+        """Take what was found in a page that was read before: its links are not counted once more."""
+        for url, (priority, _, _, depth, kind) in other.found.items():
+            entry = self.found.setdefault(url, [priority, 0, 0, depth, kind])
+            entry[PRIORITY], entry[DEPTH] = min(entry[PRIORITY], priority), min(entry[DEPTH], depth)
+            entry[KIND] = max(entry[KIND], kind)
+        for found in other.listed:
+            for entry in found.values():
+                entry[LINKS] = entry[OUTSIDE] = 0
+        self.listed += other.listed
+        self.counts.update(other.counts)
+
     def end(self, url: str, at: float, status: int, place: Place) -> None:
-        self.ended.append((url, at, status, place.file, place.offset))
+        """Note the outcome of a visit of which nothing more is known."""
+        self.ended.append(CollectedVisit(url, at, status, place.file, place.offset))

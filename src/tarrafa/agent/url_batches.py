@@ -28,6 +28,11 @@ _COLLECTED = pa.schema(
         ("status", pa.uint16()),
         ("file", pa.uint32()),
         ("offset", pa.uint64()),
+        ("change", pa.uint8()),
+        ("signature", pa.uint64()),
+        ("similarity", pa.uint64()),
+        ("content_seconds", pa.float32()),
+        ("cache_seconds", pa.float32()),
     ]
 )
 _EXTRACTED = pa.schema(

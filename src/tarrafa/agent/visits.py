@@ -182,15 +182,18 @@ class Visits:
         """End a visit that brought a page; return True if the page is to be kept, False if it will be retried."""
         return self._ended(visit, page, at) is Fate.FINAL
 
-    def page_kept(self, page: Page, signature: int = 0, *, is_refresh: bool = False) -> None:
+    def page_kept(
+        self, page: Page, signature: int = 0, *, is_refresh: bool = False, is_new_page: bool | None = None
+    ) -> None:
         """Count an answer that was stored, in the record of its host and in budgets. The signature is of its text.
 
-        A page that was collected before is no page more.
+        A page that was collected before is no page more, unless the caller knows that it had no content.
         """
         host = host_of(page.url)
-        is_refresh |= page.url in self._frontier.refresh
-        self._hosts.count_kept(page, host, is_refresh=is_refresh)
-        if not is_refresh:
+        if is_new_page is None:
+            is_new_page = not (is_refresh or page.url in self._frontier.refresh)
+        self._hosts.count_kept(page, host, is_new_page=is_new_page)
+        if is_new_page:
             self._frontier.budgets.count(page, host, signature)
         self._frontier.refresh.finish(page.url, page.at)
 
@@ -202,9 +205,11 @@ class Visits:
         for pattern in self._watch.note(page, found):
             self._frontier.instructions.append(TellPatternSlowed(host, pattern))
 
-    def page_recovered(self, page: Page, signature: int = 0, *, is_refresh: bool = False) -> None:
+    def page_recovered(
+        self, page: Page, signature: int = 0, *, is_refresh: bool = False, is_new_page: bool | None = None
+    ) -> None:
         """Count an answer that a killed process stored and did not save, and the visit that brought it."""
-        self.page_kept(page, signature, is_refresh=is_refresh)
+        self.page_kept(page, signature, is_refresh=is_refresh, is_new_page=is_new_page)
         self._hosts.count_visit(host_of(page.url), page, page.at, is_refresh=is_refresh)
 
     def page_failed(self, visit: Visit, failure: Failure, at: Instant) -> None:

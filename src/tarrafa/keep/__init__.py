@@ -27,6 +27,7 @@ checkpoints, locking the folder.
 from tarrafa.keep.archive import Archive, ArchiveSettings, PackedPage, StoredAt, open_archive
 from tarrafa.keep.archive_files import BEGINNING, Place
 from tarrafa.keep.archive_reader import StoredPage, read_page, read_pages, read_whole_pages
+from tarrafa.keep.head_reader import HeadReader, StoredHead
 from tarrafa.keep.row_writers import (
     DOCUMENTS,
     LINKS,
@@ -39,7 +40,7 @@ from tarrafa.keep.row_writers import (
 )
 from tarrafa.keep.segment_reader import count_rows, read_batches
 from tarrafa.keep.segment_writer import join_segments
-from tarrafa.keep.warc import Original
+from tarrafa.keep.warc import Original, digest_of
 
 __all__ = [
     "BEGINNING",
@@ -50,14 +51,17 @@ __all__ = [
     "DocumentRow",
     "DocumentWriter",
     "FieldValue",
+    "HeadReader",
     "Link",
     "LinkWriter",
     "Original",
     "PackedPage",
     "Place",
     "StoredAt",
+    "StoredHead",
     "StoredPage",
     "count_rows",
+    "digest_of",
     "field_types",
     "join_segments",
     "open_archive",

@@ -104,7 +104,7 @@ class Archive:
         place = self._store(packed.members)
         if original is None and _is_complete(page) and len(page.body) >= _DEDUP_LEAST_BYTES:
             self._originals.put(digest, Original(place, page.url, page.at, digest))
-        return StoredAt(place, digest)
+        return StoredAt(place, digest if original is None else original.digest)
 
     def pack(self, page: Page, asked: Headers = (), fields: Headers = ()) -> PackedPage:
         """Do the slow part of appending a large page. Any thread may call it."""

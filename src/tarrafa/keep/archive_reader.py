@@ -51,7 +51,7 @@ def read_page(folder: Path, place: Place) -> StoredPage:
     """Return the page at a place of the archive in `folder`."""
     with map_disk_errors(folder):
         files = archive_files(folder)
-        return _with_body(files, _page_at(files, place))
+        return _with_body(files, page_at(files, place))
 
 
 def read_pages(folder: Path, end: Place | None = None, start: Place = BEGINNING) -> Iterator[StoredPage]:
@@ -132,7 +132,8 @@ def _parse(member: GzipMember, number: int, path: Path) -> WarcRecord:
     return WarcRecord(Place(number, member.offset), member.length, fields, block)
 
 
-def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
+def page_at(files: dict[int, Path], place: Place) -> StoredPage:
+    """Return the page at a place; a revisit without its body."""
     path = files.get(place.file)
     if path is None:
         raise DamagedError(f"file number {place.file} of the archive is missing; restore it from a copy")
@@ -151,19 +152,19 @@ def _page_at(files: dict[int, Path], place: Place) -> StoredPage:
 def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
     if stored.original is None or stored.page.status == NOT_MODIFIED:
         return stored
-    return stored._replace(page=stored.page._replace(body=_body_of(files, stored)))
+    return stored._replace(page=stored.page._replace(body=content_of(files, stored).page.body))
 
 
-def _body_of(files: dict[int, Path], revisit: StoredPage) -> bytes:
-    """Return the body of the original. An original is older than its revisit, so the search ends."""
+def content_of(files: dict[int, Path], revisit: StoredPage) -> StoredPage:
+    """Return the page to which a revisit refers; any other itself. An original is older, so the search ends."""
     stored = revisit
     while stored.original is not None:
         if stored.original >= stored.place:
             raise _damaged(files[stored.place.file], stored.place.offset, "the record refers to a later one")
-        stored = _page_at(files, stored.original)
+        stored = page_at(files, stored.original)
     if stored.digest != revisit.digest:
         raise _damaged(files[revisit.place.file], revisit.place.offset, "the record refers to other content")
-    return stored.page.body
+    return stored
 
 
 def _stored(group: list[WarcRecord]) -> StoredPage:

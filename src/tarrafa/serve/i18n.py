@@ -128,6 +128,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "outcome_unchanged": ("unchanged", "sem mudança"),
     "outcome_redirected": ("redirected", "redirecionada"),
     "outcome_refused": ("refused", "recusada"),
+    "outcome_dropped": ("dropped for more important pages", "descartada por páginas mais importantes"),
     "outcome_failed": ("failed", "falhou"),
     "outcome_walled": ("behind a bot wall", "atrás de uma barreira contra robôs"),
     "outcome_gone": ("gone", "não existe mais"),

@@ -1,0 +1,94 @@
+"""Pages that are asked for again: reads what is stored of them, adds conditions to the request, judges the answer."""
+
+import asyncio
+
+from tarrafa.agent import events
+from tarrafa.agent.deployment_guard import DeploymentGuard
+from tarrafa.agent.landings import (
+    Landing,
+    PageRefresh,
+    first_landing,
+    lost_landing,
+    read_landing,
+    stored_landing,
+)
+from tarrafa.agent.outcomes import NO_FILE
+from tarrafa.agent.validators import ValidatorTrust, conditions_of, hides_change, is_conditional, is_plain_turn
+from tarrafa.configuration import HostTables
+from tarrafa.errors import DamagedError
+from tarrafa.extract import Extract
+from tarrafa.histories import Change, Phase
+from tarrafa.keep import HeadReader, Place, StoredHead
+from tarrafa.records import Page
+from tarrafa.urls import host_of
+from tarrafa.verify import KnownPage
+
+_MISSING = (404, 410)
+
+
+class Refreshes:
+    """What is learned of hosts is in memory only: after a start it is learned again."""
+
+    def __init__(self, reader: HeadReader, tables: HostTables) -> None:
+        self._reader = reader
+        self._tables = tables
+        self.trust = ValidatorTrust()
+        self._guard = DeploymentGuard()
+
+    async def begin(self, known: KnownPage) -> PageRefresh:
+        """Return what is known of a page that is about to be asked for, with the conditions to send."""
+        refresh = PageRefresh(known)
+        if known.file == NO_FILE:
+            return refresh
+        head = await asyncio.to_thread(self._read, known)
+        return refresh if head is None else self.conditioned(refresh._replace(head=head))
+
+    def _read(self, known: KnownPage) -> StoredHead | None:
+        try:
+            return self._reader.read(Place(known.file, known.offset))
+        except DamagedError as error:
+            events.stored_page_unreadable(known.url, str(error))
+            return None
+
+    def conditioned(self, refresh: PageRefresh) -> PageRefresh:
+        """Add conditions, if what is stored can stand for the answer and the host is believed."""
+        head, known = refresh.head, refresh.known
+        if head is None or head.status != 200 or not head.is_whole or not refresh.is_indexed:
+            return refresh
+        host = host_of(known.url)
+        # A user may have set such headers for the host.
+        is_taken = is_conditional(self._tables.of(host).headers or ())
+        if is_taken or is_plain_turn(known.url, known.visited_seconds) or not self.trust.is_trusted(host):
+            return refresh
+        return refresh._replace(conditions=conditions_of(head.headers, head.at))
+
+    def land(self, refresh: PageRefresh | None, page: Page, found: Extract, body: bytes, facts: str) -> Landing:
+        """Return what an answer says that was parsed, and learn from it about its host. It is called once for each."""
+        if refresh is None:
+            return first_landing(page, found, body)
+        if not (page.is_success or 300 <= page.status < 400):
+            return self.lose(refresh.known, page.status, page.at)
+        host = host_of(page.url)
+        landing = read_landing(page, found, body, facts, refresh, self.trust.is_trusted(host))
+        self._note(refresh, page, landing.change)
+        self._guard.note(host, page.at, is_turned=False)
+        return landing
+
+    def land_stored(self, refresh: PageRefresh, page: Page) -> Landing:
+        """Return what an answer says that is what the archive has. It is called once for each."""
+        self._guard.note(host_of(page.url), page.at, is_turned=False)
+        return stored_landing(page, refresh)
+
+    def lose(self, known: KnownPage, status: int, at: float) -> Landing:
+        """Return what a refresh says that brought no page: an error, no answer, or a refusal."""
+        host = host_of(known.url)
+        self._guard.note(host, at, is_turned=status in _MISSING and known.phase is Phase.LIVE)
+        return lost_landing(known, status, at, self._guard.doubts(host, at))
+
+    def _note(self, refresh: PageRefresh, page: Page, change: Change) -> None:
+        if refresh.head is None or refresh.conditions or change is Change.NONE or not page.is_success:
+            return
+        visited = refresh.known.visited_seconds
+        is_hidden = hides_change(refresh.head.headers, page.headers, page.at, visited)
+        if is_hidden is not None:
+            self.trust.note(host_of(page.url), is_hidden=is_hidden)
