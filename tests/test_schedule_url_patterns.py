@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule.url_patterns import VALUES_LIMIT, PatternMaker, parameters_count, shape
+from tarrafa.schedule.url_patterns import VALUES_LIMIT, VARIED_VALUES, PatternMaker, parameters_count, shape
 
 HOST = "http://a.example"
 
@@ -81,3 +81,27 @@ def test_any_url_has_patterns_of_bounded_length(tails: list[str]) -> None:
         maker.learn(f"{HOST}/{tail}")
         assert maker.patterns(f"{HOST}/{tail}") == maker.patterns(f"{HOST}/{tail}")
         assert all(len(pattern) < 2_000 for pattern in maker.patterns(f"{HOST}/{tail}"))
+
+
+def test_parameter_that_each_visit_has_another_value_of_is_known_soon() -> None:
+    maker = PatternMaker()
+    for number in range(VARIED_VALUES):
+        maker.learn(f"{HOST}/w?id={chr(65 + number)}&do={'raw' if number % 2 else 'html'}")
+    assert maker.wild == ["id"]
+
+
+def test_parameter_with_values_that_come_again_is_told_apart() -> None:
+    maker = PatternMaker()
+    for number in range(200):
+        maker.learn(f"{HOST}/w?kind={chr(65 + number % VARIED_VALUES // 2)}&colour={chr(65 + number // 10)}")
+    assert maker.wild == []
+
+
+def test_kind_has_the_names_of_parameters_or_the_folder() -> None:
+    maker = PatternMaker()
+    assert (
+        maker.kind(f"{HOST}/w?title=A&action=edit")
+        == maker.kind(f"{HOST}/v/w?action=history&title=B")
+        == "…?action&title"
+    )
+    assert maker.kind(f"{HOST}/tag/red/blue") == maker.kind(f"{HOST}/tag/red/green") == "/tag/red/*"

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.schedule import Fruit, HostYields
-from tarrafa.schedule.yields import CREDIT, CREDIT_MAX, FRUITLESS_MAX, PATTERNS_LIMIT, STEPS
+from tarrafa.schedule.yields import CREDIT, CREDIT_MAX, FRUITLESS_MAX, NEW_PER_TRIAL, PATTERNS_LIMIT, STEPS, TRIALS
 
 HOST = "http://a.example"
-BARREN = (Fruit.COPY, Fruit.ERROR, Fruit.TYPE, Fruit.REDIRECT)
+BARREN = (Fruit.COPY, Fruit.ERROR, Fruit.TYPE, Fruit.REDIRECT, Fruit.NOINDEX)
 
 
 def visit(yields: HostYields, urls: list[str], fruit: Fruit) -> int:
@@ -92,7 +92,7 @@ def test_host_that_makes_up_patterns_is_judged_by_what_they_share() -> None:
     words = ["red", "blue", "green", "small", "large", "cheap"]
     yields = HostYields()
     urls = [f"{HOST}/tag/{a}/{b}/{c}" for a in words for b in words for c in words]
-    assert visit(yields, urls, Fruit.COPY) <= FRUITLESS_MAX
+    assert visit(yields, urls, Fruit.COPY) <= FRUITLESS_MAX + TRIALS
     assert yields.refusal(f"{HOST}/about") is None
 
 
@@ -180,3 +180,45 @@ def test_the_quick_refusal_is_that_of_all_patterns(visits: list[tuple[str, Fruit
         assert yields.refusal(url) == yields.refusal_by_patterns(url)
     loaded = HostYields.load(yields.dump())
     assert loaded.refusal(other) == loaded.refusal_by_patterns(other)
+
+
+def forms(count: int) -> list[str]:
+    return [
+        f"{HOST}/w?title=Page-{'abcdefghij'[n % 10]}{n}&action={'edit' if n % 2 else 'history'}" for n in range(count)
+    ]
+
+
+def lists(count: int) -> list[str]:
+    """Further pages of a category: parameters that no other URL has."""
+    return [f"{HOST}/w?title=Category&from=Story-{'abcdefghij'[n % 10] * (n // 10 + 1)}" for n in range(count)]
+
+
+def test_new_kind_of_url_is_tried_although_all_others_with_a_query_are_refused() -> None:
+    """As in MediaWiki: all URLs with parameters are forms and histories, but those of long categories."""
+    yields = HostYields()
+    visit(yields, forms(200), Fruit.NOINDEX)
+    assert all(yields.refusal(url) == "noindex" for url in forms(40))
+    assert visit(yields, lists(120), Fruit.NEW) == 120
+    assert visit(yields, forms(400), Fruit.NOINDEX) <= 2 * FRUITLESS_MAX
+
+
+def test_new_kind_that_brings_nothing_has_one_trial() -> None:
+    yields = HostYields()
+    visit(yields, forms(200), Fruit.NOINDEX)
+    assert visit(yields, lists(120), Fruit.COPY) == 1
+
+
+def test_host_that_makes_up_kinds_has_few_trials() -> None:
+    yields = HostYields()
+    visit(yields, forms(200), Fruit.NOINDEX)
+    words = [a + b for a in "abcdefgh" for b in "abcdefgh"]
+    assert visit(yields, [f"{HOST}/w?{word}=1" for word in words], Fruit.COPY) == TRIALS
+    assert visit(HostYields.load(yields.dump()), [f"{HOST}/w?x{word}=1" for word in words], Fruit.COPY) == 0
+
+
+def test_host_that_brings_more_has_more_trials() -> None:
+    yields = HostYields()
+    visit(yields, [f"{HOST}/{'abcdefghij'[n % 10]}/{n}" for n in range(10 * NEW_PER_TRIAL)], Fruit.NEW)
+    visit(yields, forms(200), Fruit.NOINDEX)
+    words = [a + b for a in "abcdefgh" for b in "abcdefgh"]
+    assert visit(yields, [f"{HOST}/w?{word}=1" for word in words], Fruit.COPY) == TRIALS + 10

@@ -36,7 +36,9 @@ class Watched:
     ) -> None:
         self.storage = storage or MemoryHostStorage()
         self.hosts = HostTable(self.storage, self.storage, met_count=1 if storage else 0)
-        self.watch = TrapWatch(self.hosts, is_on=is_on, marks_limit=marks_limit, patterns_limit=patterns_limit)
+        self.watch = TrapWatch(
+            self.hosts, "tarrafa", is_on=is_on, marks_limit=marks_limit, patterns_limit=patterns_limit
+        )
 
     def meet(self, host: str = A) -> None:
         self.hosts.meet(host).visits = VISITS_MIN
@@ -218,3 +220,53 @@ def test_refused_url_is_ended_at_its_turn_and_a_seed_is_not() -> None:
     fetches.append(brain.next_fetch())
     assert {fetch.request.url for fetch in fetches} == {page, seed}
     assert [(each.url, each.refusal) for each in ended] in ([], [(trap, "pattern copies")])
+
+
+NOINDEX = '<meta name="robots" content="noindex,{}">'
+
+
+def edit_forms(count: int, directive: str) -> Iterable[Page]:
+    for n in range(count):
+        name = f"{'abcdefghij'[n % 10]}-{n}"
+        url = f"{A}/w?title={name}&action=edit"
+        yield html(url, STORY.format(name), [f"/w?title={name}&action=history"], NOINDEX.format(directive))
+
+
+def test_pages_that_ask_neither_to_be_indexed_nor_to_be_followed_end() -> None:
+    watched = Watched()
+    watched.meet()
+    watched.note(html(f"{A}/", STORY.format("home")))
+    assert watched.crawl(edit_forms(500, "nofollow")) <= 2 * FRUITLESS_MAX
+    assert watched.watch.refusal_of_link(f"{A}/w?title=other&action=edit") == "pattern noindex"
+
+
+def test_host_of_pages_that_ask_not_to_be_indexed_is_crawled() -> None:
+    """The copy of a site for tests, which no search engine is to show."""
+    watched = Watched()
+    watched.meet()
+    names = [f"{'abcdefghij'[n % 10]}-{n}" for n in range(300)]
+    for directive in ("follow", "nofollow"):
+        pages = [
+            html(f"{A}/{directive}/{x}", STORY.format(x + directive), (), NOINDEX.format(directive)) for x in names
+        ]
+        assert watched.crawl(pages) == 300
+
+
+def test_lists_that_ask_not_to_be_indexed_and_lead_on_are_crawled() -> None:
+    watched = Watched()
+    watched.meet()
+    watched.note(html(f"{A}/", STORY.format("home")))
+    pages = [
+        html(f"{A}/list?from={n}", "List", [f"/story/{n}-{m}" for m in range(9)], NOINDEX.format("follow"))
+        for n in range(300)
+    ]
+    assert watched.crawl(pages) == 300
+
+
+def test_header_asks_not_to_be_indexed_too() -> None:
+    watched = Watched()
+    watched.meet()
+    watched.note(html(f"{A}/", STORY.format("home")))
+    headers = (("Content-Type", "text/plain"), ("X-Robots-Tag", "noindex"))
+    texts = (make_page(f"{A}/w?id={n}x&do=raw", 200, STORY.format(n).encode(), headers) for n in range(300))
+    assert watched.crawl(texts) <= 2 * FRUITLESS_MAX

@@ -50,7 +50,7 @@ def make_brain(
     scope, order, limits, token, hooks, is_watching, follow = policies
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
-    watch = TrapWatch(hosts, is_on=is_watching)
+    watch = TrapWatch(hosts, token, is_on=is_watching)
     visits = Visits(frontier, workbench, hosts, robots, limits, watch, is_known)
     referrers = None if limits.star_pages is None else frontier.budgets.referrers
     discovery = Discovery(scope, order, hooks, watch, referrers, follow)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 
 from tarrafa.agent.host_table import HostTable
 from tarrafa.extract import Extract, LinkKind, PageFormat
+from tarrafa.obey import Directives, read_directives
 from tarrafa.records import Page
 from tarrafa.schedule import BUSY_STATUSES, Fruit, HostYields, PageText, SeenContents, SlowedPattern
 from tarrafa.schedule.url_patterns import parameters_count
@@ -25,11 +26,12 @@ _READ_FORMATS = (PageFormat.HTML, PageFormat.TEXT)
 class WatchedHost:
     """What is known of the URLs and pages of one host."""
 
-    __slots__ = ("contents", "yields")
+    __slots__ = ("contents", "has_indexed", "yields")
 
     def __init__(self, yields: HostYields) -> None:
         self.yields = yields
         self.contents = SeenContents()
+        self.has_indexed = False  # a page of the host may be indexed
 
 
 class TrapWatch:
@@ -38,12 +40,14 @@ class TrapWatch:
     def __init__(
         self,
         hosts: HostTable,
+        token: str,  # our name in directives of pages
         *,
         is_on: bool = True,
         marks_limit: int = MARKS_LIMIT,
         patterns_limit: int = PATTERNS_LIMIT,
     ) -> None:
         self._hosts = hosts
+        self._token = token
         self._is_on = is_on
         self._marks_limit, self._patterns_limit = marks_limit, patterns_limit
         # The least recently visited first. Filled by _watched and refusal; _make_room drops the first.
@@ -135,7 +139,7 @@ class TrapWatch:
             return Fruit.TYPE
         if found.format not in _READ_FORMATS:
             return Fruit.NEUTRAL
-        return _fruit_of_content(watched, page.url, found)
+        return _fruit_of_content(watched, page.url, found, read_directives(page.headers, found.robots, self._token))
 
 
 def _refusal(yields: HostYields, url: str) -> str | None:
@@ -143,14 +147,18 @@ def _refusal(yields: HostYields, url: str) -> str | None:
     return None if reason is None else f"pattern {reason}"
 
 
-def _fruit_of_content(watched: WatchedHost, url: str, found: Extract) -> Fruit:
+def _fruit_of_content(watched: WatchedHost, url: str, found: Extract, directives: Directives) -> Fruit:
     document, contents = found.document, watched.contents
     contents.has_variants |= parameters_count(url) > 0
-    is_indexed = not any("noindex" in content.lower() for _, content in found.robots)
-    text = PageText(document.signature, document.title, document.text, is_indexed)
+    text = PageText(document.signature, document.title, document.text, not directives.noindex)
     is_thorough = contents.has_variants or watched.yields.is_doubtful(url)
     is_new = contents.is_new(url, text) if is_thorough else contents.is_new_signature(url, text)
-    return Fruit.NEW if is_new or _leads_on(watched, url, found) else Fruit.COPY
+    if (is_new and not directives.noindex) or (not directives.nofollow and _leads_on(watched, url, found)):
+        watched.has_indexed |= not directives.noindex
+        return Fruit.NEW
+    if directives.noindex and watched.has_indexed:
+        return Fruit.NOINDEX
+    return Fruit.NEW if is_new else Fruit.COPY
 
 
 def _leads_on(watched: WatchedHost, url: str, found: Extract) -> bool:

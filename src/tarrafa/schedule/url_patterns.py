@@ -11,17 +11,21 @@ A URL has up to four patterns. A host that makes up URLs without end repeats at 
 With an identifier in its query, a URL has only two: `…?sid=~`, for any path, and the coarse one.
 
 The value of a parameter belongs to the pattern while the parameter has few values: `action=edit` does, `title=…` soon
-does not. So patterns of a host are made by an object that learns from the URLs that were visited.
+does not, because nearly every visit has another one. So patterns of a host are made by an object that learns from the
+URLs that were visited.
 """
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 VALUES_LIMIT = 24  # different values of a parameter; with more, any value is the same to the pattern
+# As many make any value the same too, if more than half of the visits brought another one.
+VARIED_VALUES = 8
 PARAMETERS_LIMIT = 64  # of a host, whose values are told apart
 _SEGMENTS_LIMIT, _QUERY_LIMIT = 12, 12  # parts of a path and of a query that a pattern has
 _WORD_CHARS = 40
@@ -42,12 +46,29 @@ class ByFineness(NamedTuple, Generic[T]):
 UrlPatterns = ByFineness[str]
 
 
+@dataclass(slots=True)
+class ParameterValues:
+    """The values of a parameter in the URLs that were visited."""
+
+    shapes: set[str] = field(default_factory=set)
+    visits: int = 0
+
+    def note(self, value: str) -> bool:
+        """Count a visit; return True if the parameter has too many values to tell them apart."""
+        self.visits += 1
+        if value in self.shapes:
+            return False
+        self.shapes.add(value)
+        count = len(self.shapes)
+        return count > VALUES_LIMIT or (count >= VARIED_VALUES and 2 * count > self.visits)
+
+
 class PatternMaker:
     """Makes the patterns of one host's URLs."""
 
     def __init__(self) -> None:
-        # Shapes of the values of each parameter; None if there are too many. Filled by learn.
-        self._values: dict[str, set[str] | None] = {}
+        # Of each parameter; None if it has too many values. Filled by learn.
+        self._values: dict[str, ParameterValues | None] = {}
         # Parameters that had an identifier: a few of these are made of digits only. Filled by learn.
         self._identifying: set[str] = set()
         # The last URL with its patterns, because several questions are asked about each. Cleared by learn.
@@ -60,11 +81,9 @@ class PatternMaker:
         for name, value in parameters(url):
             if value == "~" and len(self._identifying) < PARAMETERS_LIMIT:
                 self._identifying.add(name)
-            known = self._values.get(name, set()) if name in self._values else self._new(name)
-            if known is not None and value not in known:
-                known.add(value)
-                if len(known) > VALUES_LIMIT:
-                    self._values[name] = None
+            known = self._values[name] if name in self._values else self._new(name)
+            if known is not None and known.note(value):
+                self._values[name] = None
 
     @property
     def wild(self) -> list[str]:
@@ -98,11 +117,10 @@ class PatternMaker:
         is_identifier = shape(name) in self._identifying or shape(value) == "~"
         return f"{name}=~" if is_identifier else part
 
-    def _new(self, name: str) -> set[str] | None:
+    def _new(self, name: str) -> ParameterValues | None:
         if len(self._values) >= PARAMETERS_LIMIT:
             return None
-        values: set[str] = set()
-        self._values[name] = values
+        values = self._values[name] = ParameterValues()
         return values
 
     def patterns(self, url: str) -> UrlPatterns:
@@ -122,6 +140,11 @@ class PatternMaker:
         middle = [*segments[:last], "*", *segments[last + 1 :]] if last >= 0 else segments
         wide = f"…{query}" if mark else ""
         return ByFineness(f"/{'/'.join(segments)}{query}", f"/{'/'.join(middle)}{query}", wide, coarse)
+
+    def kind(self, url: str) -> str:
+        """Return the names of the parameters, whatever their values and the path; the folder if there are none."""
+        names = {name for name, _ in parameters(url)}
+        return f"…?{'&'.join(sorted(names))}" if names else self.patterns(url).middle
 
     def _parameter(self, name: str, value: str) -> str:
         if name in self._identifying:

@@ -12,7 +12,8 @@ such steps back. Beyond the last step all of its URLs are refused.
 A URL has patterns from fine to coarse: see `url_patterns`. The finest that is known to bring new content decides about
 it, and those that are finer still. All of them earn by new content; only those that decide pay for a fruitless visit.
 So a site is not judged by its worst part, and a host that makes up patterns as well as URLs is judged by what these
-have in common.
+have in common. A new kind of URL still gets a trial: one visit although a coarser pattern is slowed, and more while
+these bring new content. A host has few trials that fail, and more if it brings more.
 """
 
 import json
@@ -38,6 +39,9 @@ _BACK_STEPS = 2
 _KNOWN_VISITS = 8  # a pattern with fewer does not decide alone
 PATTERNS_LIMIT = 192  # of a host
 SAVED_LIMIT = 48  # slowed patterns of a host that are saved
+KINDS_LIMIT = 192  # kinds of URLs of a host that are remembered
+TRIALS = 8  # that may bring nothing new; one more for each so many visits that brought new content:
+NEW_PER_TRIAL = 16
 
 
 class Fruit(StrEnum):
@@ -48,6 +52,7 @@ class Fruit(StrEnum):
     COPY = "copies"
     ERROR = "errors"
     TYPE = "type"  # of a body that is not wanted
+    NOINDEX = "noindex"  # the page asks not to be indexed, and leads to nothing new
     REDIRECT = "redirects"  # to where another redirect has led, or to a URL of the same pattern
 
 
@@ -93,6 +98,19 @@ class PatternYield:
         return self.step - before
 
 
+@dataclass(slots=True)
+class KindTrial:
+    """The visits to URLs of one kind."""
+
+    visits: int = 0
+    new: int = 0
+
+    @property
+    def is_promising(self) -> bool:
+        """True if its visits bring new content often enough."""
+        return self.new * (_EARNED + 1) >= self.visits
+
+
 class SlowedPattern(NamedTuple):
     """A pattern that is visited less, or not at all."""
 
@@ -111,9 +129,13 @@ class HostYields:
         # By pattern, the least recently visited first. Filled by note and load; note drops the first, but not a slowed
         # one if there is another.
         self._yields: OrderedDict[str, PatternYield] = OrderedDict()
-        self._slowed_count = 0
-        # First segments of the paths of slowed patterns. Filled by _may_refuse, None when a pattern has changed.
-        self._slowed_firsts: frozenset[str] | None = None
+        # Those of them that are slowed. Filled and emptied with them.
+        self._slowed: dict[str, PatternYield] = {}
+        # First segments of slowed patterns, without and with a query. Filled by _firsts, None when others are slowed.
+        self._slowed_firsts: tuple[frozenset[str], frozenset[str]] | None = None
+        # By kind of URL, the least recently visited first. Filled by _note_kind, which drops the first.
+        self._kinds: OrderedDict[str, KindTrial] = OrderedDict()
+        self._new_count = self._barren_trials = 0
 
     @property
     def patterns_count(self) -> int:
@@ -123,7 +145,7 @@ class HostYields:
     @property
     def is_suspicious(self) -> bool:
         """True if any pattern is slowed."""
-        return self._slowed_count > 0
+        return bool(self._slowed)
 
     def is_doubtful(self, url: str) -> bool:
         """Return True if a page of this URL is to be compared thoroughly; every fourth of a good pattern is enough."""
@@ -148,27 +170,61 @@ class HostYields:
 
     def _may_refuse(self, url: str) -> bool:
         """Return False if no slowed pattern can be one of the URL's, by the first segment of its path alone."""
-        if "?" in url:
-            return True
-        firsts = self._slowed_firsts
-        if firsts is None:
-            slowed = (name for name, each in self._yields.items() if each.step)
-            firsts = self._slowed_firsts = frozenset(first_segment(name) for name in slowed)
-        # A path of one segment has the patterns `/*` and `/…` besides.
+        plain, with_query = self._slowed_firsts or self._firsts()
+        firsts = with_query if "?" in url else plain
+        if not firsts:
+            return False
+        # A path of one segment has the patterns `/*` and `/…` besides, and a query has one for any path.
         return "*" in firsts or "…" in firsts or shape(first_segment(url[url.find("/", 8) :])) in firsts
+
+    def _firsts(self) -> tuple[frozenset[str], frozenset[str]]:
+        plain = frozenset(first_segment(name) for name in self._slowed if "?" not in name)
+        with_query = frozenset(
+            "…" if name.startswith("…") else first_segment(name) for name in self._slowed if "?" in name
+        )
+        self._slowed_firsts = plain, with_query
+        return self._slowed_firsts
 
     def refusal_by_patterns(self, url: str) -> str | None:
         """Return the same as `refusal`, by all patterns of the URL."""
-        found = [self._yields.get(pattern) for pattern in self._responsible(self._maker.patterns(url))]
-        slowest = max((each for each in found if each is not None), key=lambda each: each.step, default=None)
-        if slowest is None or not slowest.step:
+        slowest = self._slowest(url)
+        if slowest is not None and self._is_on_trial(url):
+            slowest = self._slowed.get(self._maker.patterns(url).fine)
+        if slowest is None:
             return None
         is_chosen = not slowest.is_refused and xxhash.xxh3_64_intdigest(url.encode()) % (1 << slowest.step) == 0
         return None if is_chosen else slowest.reason
 
+    def _slowest(self, url: str) -> PatternYield | None:
+        """Return the one that is slowed most of the patterns that decide about a URL; None if none is slowed."""
+        found = [self._slowed.get(pattern) for pattern in self._responsible(self._maker.patterns(url))]
+        return max((each for each in found if each is not None), key=lambda each: each.step, default=None)
+
+    def _is_on_trial(self, url: str) -> bool:
+        """Return True if a URL may be visited although a coarse pattern is slowed, because its kind is new."""
+        tried = self._kinds.get(self._maker.kind(url))
+        if tried is None:
+            return self._barren_trials < TRIALS + self._new_count // NEW_PER_TRIAL
+        return tried.is_promising
+
+    def _note_kind(self, url: str, fruit: Fruit) -> None:
+        kind = self._maker.kind(url)
+        tried = self._kinds.get(kind)
+        if tried is None:
+            if fruit in _FRUITLESS and self._slowest(url) is not None:
+                self._barren_trials += 1
+            if len(self._kinds) >= KINDS_LIMIT:
+                self._kinds.popitem(last=False)
+            tried = self._kinds[kind] = KindTrial()
+        self._kinds.move_to_end(kind)
+        tried.visits += 1
+        tried.new += fruit is Fruit.NEW
+        self._new_count += fruit is Fruit.NEW
+
     def note(self, url: str, fruit: Fruit) -> list[SlowedPattern]:
         """Count a visit; return the patterns that are slowed for the first time, or refused from now on."""
         self._maker.learn(url)
+        self._note_kind(url, fruit)
         news, patterns = [], self._maker.patterns(url)
         blamed = patterns if fruit is Fruit.NEW else tuple(self._responsible(patterns))
         for pattern, credit_max in zip(patterns, CREDIT_MAX, strict=True):
@@ -178,11 +234,17 @@ class HostYields:
             self._yields.move_to_end(pattern)
             change = known.note(fruit, credit_max)
             if change:
-                self._slowed_firsts = None
-            self._slowed_count += (change > 0 and known.step == change) - (change < 0 and not known.step)
+                self._note_step(pattern, known)
             if change > 0 and (known.step == 1 or known.is_refused):
                 news.append(_told(pattern, known))
         return news
+
+    def _note_step(self, pattern: str, known: PatternYield) -> None:
+        if known.step and pattern not in self._slowed:
+            self._slowed[pattern] = known
+            self._slowed_firsts = None
+        elif not known.step and self._slowed.pop(pattern, None) is not None:
+            self._slowed_firsts = None
 
     def _responsible(self, patterns: UrlPatterns) -> Iterator[str]:
         """Yield the patterns that decide about a URL, up to the finest that is known to bring new content."""
@@ -195,14 +257,15 @@ class HostYields:
     def _add(self, pattern: str) -> PatternYield:
         if len(self._yields) >= PATTERNS_LIMIT:
             oldest = next((name for name, each in self._yields.items() if not each.step), next(iter(self._yields)))
-            self._slowed_count -= self._yields.pop(oldest).step > 0
-            self._slowed_firsts = None
+            del self._yields[oldest]
+            if self._slowed.pop(oldest, None) is not None:
+                self._slowed_firsts = None
         found = self._yields[pattern] = PatternYield()
         return found
 
     def slowed(self) -> list[SlowedPattern]:
         """Return the patterns that are slowed, the most visited first."""
-        found = [_told(pattern, each) for pattern, each in self._yields.items() if each.step]
+        found = [_told(pattern, each) for pattern, each in self._slowed.items()]
         return sorted(found, key=lambda each: (-each.visits, each.pattern))
 
     def dump(self) -> str:
@@ -211,22 +274,31 @@ class HostYields:
         if not slowed:
             return ""
         rows = [[name, each.visits, each.new, each.credit, each.step, each.fruits] for name, each in slowed]
-        saved = {"patterns": rows, "wild": self._maker.wild, "identifying": self._maker.identifying}
+        trials = [self._new_count, self._barren_trials]
+        saved = {
+            "patterns": rows,
+            "wild": self._maker.wild,
+            "identifying": self._maker.identifying,
+            "trials": trials,
+        }
         return json.dumps(saved, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> "HostYields":
         """Return what was dumped. A text that is damaged is forgotten: the patterns are learnt again."""
         found = cls()
+        if not text:
+            return found
         try:
-            saved: dict[str, Any] = json.loads(text) if text else {"patterns": [], "wild": [], "identifying": []}
+            saved: dict[str, Any] = json.loads(text)
             for name, visits, new, credit, step, fruits in saved["patterns"]:
                 found._yields[name] = PatternYield(visits, new, credit, step, Counter(fruits))
             found._maker.forget_values(saved["wild"])
             found._maker.identify(saved["identifying"])
+            found._new_count, found._barren_trials = map(int, saved["trials"])
         except (ValueError, TypeError, KeyError):
             return cls()
-        found._slowed_count = len(found._yields)
+        found._slowed = dict(found._yields)
         return found
 
 
