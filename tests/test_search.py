@@ -154,7 +154,7 @@ def test_flood_of_copies_leaves_room_for_others(tmp_path: Path) -> None:
 
 def test_results_of_sites_take_turns(tmp_path: Path) -> None:
     rows = [row(f"http://a.org/{number}", "net net net net") for number in range(3)]
-    search = searched(tmp_path, *rows, row("http://b.org/", "a net of some other kind of make"))
+    search = searched(tmp_path, *rows, row("http://b.org/", "net net net net too"))
     assert [url.split("/")[2] for url in urls(search, "net")] == ["a.org", "b.org", "a.org", "a.org"]
     assert [url.split("/")[2] for url in urls(search, "net", per_site=0)] == ["a.org", "a.org", "a.org", "b.org"]
 

@@ -6,6 +6,8 @@ Links raise a score by at most `LINKS_SHARE`, so that importance decides between
 never puts a bad match before a good one. A page of unknown rank is not raised.
 """
 
+import heapq
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
@@ -24,6 +26,8 @@ ANCHORS_SHARE = 0.25  # of the best score by words, for a page whose anchors are
 _ANCHOR_VOTES = 2.0  # an anchor with so many votes counts half
 FRESH_SHARE = 1.0
 _FRESH_HALF_SECONDS = 30 * 86_400.0
+# A result of another site comes before a better one only if it has at least this share of its score.
+NEAR_SHARE = 0.9
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -149,13 +153,31 @@ def fold_copies(signature: U64) -> list[list[int]]:
     return groups
 
 
-def spread_sites(groups: list[list[int]], site: U64, per_site: int) -> list[list[int]]:
-    """Order results in rounds: `per_site` of each site, then as many more of each, and so on."""
+def spread_sites(groups: list[list[int]], site: U64, scores: F64, per_site: int) -> list[list[int]]:
+    """Let sites take turns among results that are nearly equally good.
+
+    A result of a site that has had `per_site` results in this round gives way to one of another site, but only if the
+    score of that one is at least `NEAR_SHARE` of its own. `groups` are in the order of their scores.
+    """
     if per_site < 1 or not groups:
         return groups
-    sites = site[[group[0] for group in groups]]
-    order = np.argsort(sites, kind="stable")
-    starts = np.flatnonzero(np.r_[True, sites[order][1:] != sites[order][:-1]])
-    before = np.empty(len(groups), np.int64)  # results of the same site before each
-    before[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
-    return [groups[place] for place in np.argsort(before // per_site, kind="stable").tolist()]
+    queues: dict[int, deque[int]] = {}  # numbers of groups by site, the best first
+    for number, group in enumerate(groups):
+        queues.setdefault(int(site[group[0]]), deque()).append(number)
+    shown = dict.fromkeys(queues, 0)
+    # The best group that is left of each site, by the rounds that the site has had. Filled and emptied by this loop.
+    rounds: dict[int, list[tuple[int, int]]] = {0: sorted((queue[0], name) for name, queue in queues.items())}
+    spread: list[list[int]] = []
+    while rounds:
+        best = min(heads[0][0] for heads in rounds.values())
+        least = NEAR_SHARE * scores[groups[best][0]]
+        turn = next(turn for turn in sorted(rounds) if scores[groups[rounds[turn][0][0]][0]] >= least)
+        number, name = heapq.heappop(rounds[turn])
+        if not rounds[turn]:
+            del rounds[turn]
+        spread.append(groups[number])
+        queues[name].popleft()
+        shown[name] += 1
+        if queues[name]:
+            heapq.heappush(rounds.setdefault(shown[name] // per_site, []), (queues[name][0], name))
+    return spread

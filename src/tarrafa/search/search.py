@@ -182,7 +182,9 @@ class Search:
             words = searched_words(request.text, plan.query.words)
             scores = self._raise_by_meaning(snapshots, matches, candidates, scores, words)
         order = _best_first(candidates, scores)
-        groups = spread_sites(fold_copies(candidates.signature[order]), candidates.site[order], request.per_site)
+        groups = spread_sites(
+            fold_copies(candidates.signature[order]), candidates.site[order], scores.total[order], request.per_site
+        )
         count = sum(each.matches_count for each in matches[: len(snapshots)])
         suggestion = correct(request.text, plan.query, snapshots, self._words)
         return _Order(snapshots, plan, matches, candidates, scores, order, groups, count, suggestion)
