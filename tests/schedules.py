@@ -282,7 +282,12 @@ class Crawl(RuleBasedStateMachine):
             for other in self.bench.hosts()
             if other.is_queued and other.address is host.address and (other.turn_at or 0.0) <= (host.turn_at or 0.0)
         ]
-        return all(flights < other.connections() for other in (host, *before)) or not flights
+        return all(flights < self.connections_of(other) for other in (host, *before)) or not flights
+
+    def connections_of(self, host: WorkbenchHost) -> int:
+        """Return how many visits a host may have at once: the name of one that has some is resolved when they end."""
+        is_resolved = host.has_fresh_address or host.expires_at > self.latest
+        return host.connections() if is_resolved or not host.visits else 1
 
     def is_site_open(self, host: str) -> bool:
         """Return True if the site of the host may be visited; always, if sites do not rest."""

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,64 @@ def test_hosts_of_a_site_are_visited_one_at_a_time_and_the_site_rests_in_between
         assert all(after - before >= DELAY_SECONDS - GRACE_SECONDS for before, after in pairwise(sorted(moments)))
     assert log["robots_violations"] == 0
     assert told.pages > 20
+
+
+LATENCY_SECONDS = 0.5
+STARTS_SECONDS = 0.1
+CONNECTIONS = f"""
+[[host]]
+match = "host:127.0.0.1"
+connections = 3
+delay = "{STARTS_SECONDS}s"
+"""
+
+
+def test_host_gets_as_many_requests_at_once_as_its_table_says_and_the_delay_lies_between_their_starts(
+    tmp_path: Path,
+) -> None:
+    with served("--hosts", "3", "--pages", "36", "--rng-seed", "6", "--latency", f"{LATENCY_SECONDS}s") as web:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(HASTE + CONNECTIONS)
+        done = run("--config", str(settings), "crawl", web.url, "--dir", str(tmp_path / "crawl"))
+        assert done.returncode == 0, done.stderr
+        assert pages_fetched(tmp_path / "crawl", web) == {
+            url for url, row in web.rows().items() if row["collectable"] and row["kind"] == "page"
+        }
+        starts = defaultdict(list)
+        for entry in web.log()["entries"]:
+            starts[host_name(entry["host"])].append(entry["at_seconds"])
+    for name, moments in starts.items():
+        # An answer takes the latency, so a request that comes sooner after another is beside it.
+        near = LATENCY_SECONDS - GRACE_SECONDS
+        beside = [sum(0 <= moment - other < near for other in moments) for moment in moments]
+        assert max(beside) == (3 if name == "127.0.0.1" else 1)
+        # Single requests may come closer to each other than they began.
+        assert max(moments) - min(moments) > STARTS_SECONDS * (len(moments) - 2)
+
+
+PRIORITIES = """
+[order]
+longest_share = 0.01
+
+[[host]]
+match = "host:127.0.0.5"
+priority = 10
+
+[[host]]
+match = "host:127.0.0.2"
+priority = -10
+"""
+
+
+def test_hosts_of_a_higher_priority_are_visited_first_and_those_of_a_lower_one_last(tmp_path: Path) -> None:
+    """There is room for one host at a time."""
+    with served("--hosts", "8", "--pages", "40", "--rng-seed", "6") as web:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(HASTE.replace("[politeness]\n", "[politeness]\nhosts_limit = 1\n") + PRIORITIES)
+        seeds = [web.url.replace("127.0.0.1", f"127.0.0.{number}") for number in range(1, 9)]
+        done = run("--config", str(settings), "crawl", *seeds, "--dir", str(tmp_path / "crawl"))
+        assert done.returncode == 0, done.stderr
+        entries = web.log()["entries"]
+    visited = list(dict.fromkeys(host_name(entry["host"]) for entry in sorted(entries, key=itemgetter("at_seconds"))))
+    assert len(visited) == 8
+    assert (visited[0], visited[-1]) == ("127.0.0.5", "127.0.0.2")
