@@ -249,8 +249,8 @@ def first_placed(keys: Keys, urls: UrlColumns) -> Keys:
 class Division(Protocol):
     """Chooses which URLs of a host are scheduled, and which remain; the lowest keys are scheduled.
 
-    `Expansion` fulfils it: it chooses among URLs that were never collected. A policy of freshness chooses among the
-    collected ones too, by when each is due again; it needs a state of its own for URLs that were scheduled anew.
+    It sees only URLs that were never collected: `Expansion` fulfils it. Collected pages are never scheduled again. Which
+    of them are visited again is decided by looks at their histories (`agent.refresher`): see decision 17.
     """
 
     def first(self, urls: UrlColumns, url_bytes: NDArray[np.integer[Any]]) -> Keys:
