@@ -249,8 +249,8 @@ def first_placed(keys: Keys, urls: UrlColumns) -> Keys:
 class Division(Protocol):
     """Chooses which URLs of a host are scheduled, and which remain; the lowest keys are scheduled.
 
-    It sees only URLs that were never collected: `Expansion` fulfils it. Collected pages are never scheduled again. Which
-    of them are visited again is decided by looks at their histories (`agent.refresher`): see decision 17.
+    It sees only URLs that were never collected: `Expansion` fulfils it. Collected pages are never scheduled again:
+    looks at their histories choose which of them are visited again (`agent.refresher`). See decision 17.
     """
 
     def first(self, urls: UrlColumns, url_bytes: NDArray[np.integer[Any]]) -> Keys:
