@@ -3,7 +3,8 @@
 Each engine grows to the size by cycles, as in a crawl; then steady cycles are measured, the engines one after the other
 in each. CPU is that of the whole process, including background work of the engine. Bytes read and written are those of
 read and write calls (`rchar`, `wchar`), without those of mapped files. Memory is the peak of the process, including the
-batch, without what the other engines hold. Disk is the space of the engine's files.
+batch, without what the other engines hold. Disk is the space of the engine's files. By default a tenth of the URLs of
+a cycle is collected; with --collected all URLs are that were offered before the measured cycles.
 """
 
 import argparse
@@ -16,12 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import pyarrow as pa
+
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.lab.engines import open_repository, parse_engines
 from tarrafa.lab.experiment.measurement import WorkCost, allocated_bytes, measure_cost, rss_bytes
 from tarrafa.lab.experiment.url_stream import StreamShape, UrlStream
 from tarrafa.memory import keep_freed_memory
-from tarrafa.verify import Batch, UniquenessEngine
+from tarrafa.verify import Batch, Collected, UniquenessEngine
+from tarrafa.verify.keys import texts_of
 
 SEED = 1
 KNOWN = 10_000_000
@@ -74,6 +79,16 @@ class Contestant:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryLoad:
+    """What is measured: how large a repository, and which cycles."""
+
+    known: int
+    cycles: int
+    cycle_urls: int
+    is_collected: bool  # all URLs that are known before the measured cycles
+
+
 def cycle_and_wait(repository: UniquenessEngine, batch: Batch) -> None:
     """Run a cycle and the background work it causes, which would otherwise be charged to the next engine."""
     repository.cycle(batch)
@@ -81,19 +96,21 @@ def cycle_and_wait(repository: UniquenessEngine, batch: Batch) -> None:
         repository.wait_for_merges()
 
 
-def measure(names: list[str], known: int, cycles: int, cycle_urls: int, folder: Path) -> list[dict[str, Any]]:
+def measure(names: list[str], load: RepositoryLoad, folder: Path) -> list[dict[str, Any]]:
     keep_freed_memory()
-    stream = UrlStream(SEED, shape_of(known, cycle_urls))
+    stream = UrlStream(SEED, shape_of(load.known, load.cycle_urls))
     base_bytes = rss_bytes()
     contestants = [
         Contestant(name, folder / name, open_repository(name, folder / name, veuniq_seed=SEED)) for name in names
     ]
     try:
-        while stream.expected_known < known:
-            run_cycle(stream, contestants, base_bytes, counted=False)
-        for _ in range(cycles):
-            run_cycle(stream, contestants, base_bytes, counted=True)
-        return [each.report() | {"cycle_urls": cycle_urls} for each in contestants]
+        while stream.expected_known < load.known:
+            batch = stream.batch(stream.next_number)
+            run_cycle(stream, all_collected(batch) if load.is_collected else batch, contestants, base_bytes, False)
+        for _ in range(load.cycles):
+            run_cycle(stream, stream.batch(stream.next_number), contestants, base_bytes, True)
+        facts = {"cycle_urls": load.cycle_urls, "all_collected": load.is_collected}
+        return [each.report() | facts for each in contestants]
     finally:
         for each in contestants:
             each.repository.close()
@@ -111,8 +128,23 @@ def shape_of(known: int, cycle_urls: int) -> StreamShape:
     )
 
 
-def run_cycle(stream: UrlStream, contestants: list[Contestant], base_bytes: int, counted: bool) -> None:
-    batch = stream.batch(stream.next_number)
+def all_collected(batch: Batch) -> Batch:
+    """Return the batch with a visit to each of its URLs."""
+    told, found = batch.collected, batch.extracted
+    urls = pa.concat_arrays([texts_of(told.urls), texts_of(found.urls)])
+    count = len(found.urls)
+    return batch._replace(
+        collected=Collected(
+            urls,
+            np.resize(told.at_seconds, len(urls)),
+            np.resize(told.status, len(urls)),
+            np.resize(told.file, len(urls)),
+            np.concatenate((told.offset, np.arange(count, dtype=np.uint64) * 1000)),
+        )
+    )
+
+
+def run_cycle(stream: UrlStream, batch: Batch, contestants: list[Contestant], base_bytes: int, counted: bool) -> None:
     for each in contestants:
         each.run(batch, sum(other.held_bytes for other in contestants if other is not each), counted)
     # Memory that cycles retained may be returned later; scale the shares down to what the process holds now.
@@ -189,6 +221,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--cycle-urls", type=at_least(10), default=CYCLE_URLS, metavar="N", help=f"URLs in a cycle ({CYCLE_URLS:,})"
     )
+    parser.add_argument("--collected", action="store_true", help="collect all URLs before the measured cycles")
     parser.add_argument("--dir", type=Path, metavar="D", help="parent of the temporary folder (the system's)")
     parser.add_argument("--json", action="store_true", help="print one JSON line for each engine")
     return parser.parse_args()
@@ -200,7 +233,8 @@ def run(given: argparse.Namespace) -> None:
         raise InputError(f"{given.dir} is not a folder")
     with tempfile.TemporaryDirectory(prefix="tarrafa-bench-", dir=given.dir) as place:
         check_disk(Path(place), names, given.known, given.cycles, given.cycle_urls)
-        reports = measure(names, given.known, given.cycles, given.cycle_urls, Path(place))
+        load = RepositoryLoad(given.known, given.cycles, given.cycle_urls, given.collected)
+        reports = measure(names, load, Path(place))
     if not given.json:
         show(reports)
         return
