@@ -12,7 +12,7 @@ from servers import Visit
 from tarrafa.configuration import CrawlSection
 from tarrafa.fetch import decode
 from tarrafa.fetch.names import public_only
-from tarrafa.records import Failure, FailureKind, Request
+from tarrafa.records import Failure, FailureKind, Headers, Request
 
 
 @pytest.fixture
@@ -55,8 +55,17 @@ def test_value_with_a_line_break_is_no_second_header(serve: Serve) -> None:
 
 def test_unchanged_page_is_a_page_with_version_and_reason(serve: Serve) -> None:
     server = serve(answer(b"HTTP/1.0 304 Not Modified  \r\nETag: x\r\n\r\n"))
-    got = page_of(f"http://127.0.0.1:{server.port}/")
+    got = page_of(Request(f"http://127.0.0.1:{server.port}/", (("If-None-Match", "x"),)))
     assert (got.status, got.http_version, got.reason, got.body) == (304, "1.0", "Not Modified", b"")
+
+
+@pytest.mark.parametrize("headers", [(), (("If-Range", "x"),)])
+def test_304_to_a_request_without_conditions_is_a_failure(serve: Serve, headers: Headers) -> None:
+    """Some caches confuse their clients. There is no content that could be unchanged."""
+    server = serve(answer(b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"))
+    got = outcome_of(Request(f"http://127.0.0.1:{server.port}/", headers))
+    assert isinstance(got, Failure)
+    assert (got.kind, got.detail) == (FailureKind.ANSWER, "304 to a request without conditions")
 
 
 def test_redirect_is_a_page_and_not_followed(serve: Serve) -> None:

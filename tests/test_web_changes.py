@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarrafa.lab.web import Plan, SyntheticWeb, history
+from tarrafa.lab.web.faults import Fault
 from tarrafa.lab.web.history import CLASSES, DAY_MS, EPOCH_SECONDS, GROWTH_MS, HOUR_MS, http_date
 from tarrafa.lab.web.plan import SyntheticHost
 from tarrafa.records import Page
@@ -209,6 +210,19 @@ def test_unchanged_page_is_304_without_body_and_changed_page_comes_again(web: Sy
     assert changed.status == 200
     assert changed.body != first.body
     assert conditional(web, host, page, moment, changed).status == 304
+
+
+def test_false_validators_answer_304_for_a_page_that_has_changed() -> None:
+    web = SyntheticWeb(Plan(hosts=40, pages=1_500, rng_seed=8, faults=frozenset({Fault.FALSE_VALIDATORS})))
+    hosts = [host for host in hosts_of(web) if host.faults and host.validators and host.size > 20]
+    for host in hosts:
+        page, moment = changing(web, host)
+        first = get(web, host, page, 0)
+        assert conditional(web, host, page, moment, first).status == 304
+        changed = get(web, host, page, moment)
+        assert changed.body != first.body
+        assert changed.header("etag") == first.header("etag")
+    assert hosts
 
 
 def test_hosts_without_validators_never_say_304(web: SyntheticWeb) -> None:

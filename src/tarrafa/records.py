@@ -12,6 +12,9 @@ from typing import NamedTuple, Protocol
 
 DEPTH_MAX = 2**32 - 1  # links from a seed to a URL: the most that is stored, so no limit
 
+# The headers that make a request conditional.
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
+
 # Names as the host wrote them, in its order; a name may be repeated.
 Headers = tuple[tuple[str, str], ...]
 
@@ -23,6 +26,11 @@ def header(headers: Headers, name: str) -> str | None:
         if key.lower() == wanted:
             return value
     return None
+
+
+def is_conditional(headers: Headers) -> bool:
+    """Return True if a request with these headers asks for a page only if it has changed."""
+    return any(header(headers, name) is not None for name in CONDITIONS)
 
 
 def plain_type(content_type: str) -> str:

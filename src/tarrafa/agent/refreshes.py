@@ -13,13 +13,13 @@ from tarrafa.agent.landings import (
     stored_landing,
 )
 from tarrafa.agent.outcomes import NO_FILE
-from tarrafa.agent.validators import ValidatorTrust, conditions_of, hides_change, is_conditional, is_plain_turn
+from tarrafa.agent.validators import ValidatorTrust, conditions_of, hides_change, is_plain_turn
 from tarrafa.configuration import HostTables
 from tarrafa.errors import DamagedError
 from tarrafa.extract import Extract
 from tarrafa.histories import Change, Phase
 from tarrafa.keep import HeadReader, Place, StoredHead
-from tarrafa.records import Page
+from tarrafa.records import Page, is_conditional
 from tarrafa.urls import host_of
 from tarrafa.verify import KnownPage
 

@@ -10,9 +10,8 @@ import re
 from tarrafa.chance import draws
 from tarrafa.dates import parse_date
 from tarrafa.lru import LruCache
-from tarrafa.records import Headers, header
+from tarrafa.records import CONDITIONS, Headers, header
 
-CONDITIONS = ("If-None-Match", "If-Modified-Since")
 CACHE_MAX_SECONDS = 86_400.0
 _TAG_MAX_CHARS = 1_000
 # A page that says it was changed just now is made for each request, or may change twice within a second.
@@ -33,11 +32,6 @@ def conditions_of(headers: Headers, at: float) -> Headers:
     if modified is not None and not math.isnan(content_seconds(headers, at)):
         return ((CONDITIONS[1], modified),)
     return ()
-
-
-def is_conditional(headers: Headers) -> bool:
-    """Return True if any of these request headers makes the request conditional."""
-    return any(header(headers, name) is not None for name in CONDITIONS)
 
 
 def is_plain_turn(url: str, visited_seconds: float) -> bool:

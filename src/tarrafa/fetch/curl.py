@@ -12,7 +12,7 @@ from tarrafa.configuration import CrawlSection, FetchSection, HostTables, is_pub
 from tarrafa.fetch.credentials import with_settings
 from tarrafa.fetch.handle import CurlHandle, IdleSockets, make_settings, parse_proxy, system_certificates
 from tarrafa.fetch.names import NameCache, public_only
-from tarrafa.fetch.outcome import Attempt, is_unreached, make_outcome
+from tarrafa.fetch.outcome import Attempt, is_unreached, make_outcome, without_false_304
 from tarrafa.fetch.resolvers import ADDRESS_LIMIT, CaresResolver, NameAnswer, Resolver, parse_name_servers
 from tarrafa.fetch.transfers import TransferEnd, Transfers
 from tarrafa.logs import event
@@ -100,10 +100,12 @@ class CurlTransport:
         name_seconds = self._clock.monotonic() - began
         handle = self._free.pop() if self._free else CurlHandle(self._settings, self._idle)
         try:
-            handle.prepare(with_settings(request, settings, addresses, self._settings.user_agent))
+            sent = with_settings(request, settings, addresses, self._settings.user_agent)
+            handle.prepare(sent)
             handle.accepts_broken = self._fetch.insecure if settings.insecure is None else settings.insecure
             attempts = [Attempt(request.url, address, at, name_seconds) for address in addresses or ("",)]
-            return await self._try_each(handle, name, attempts, began + self._fetch.timeout_seconds)
+            got = await self._try_each(handle, name, attempts, began + self._fetch.timeout_seconds)
+            return without_false_304(got, sent.headers)
         finally:
             self._release(handle)
 

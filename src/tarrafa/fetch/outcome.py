@@ -7,7 +7,7 @@ import pycurl
 
 from tarrafa.errors import WorkError
 from tarrafa.fetch.handle import CurlHandle
-from tarrafa.records import Failure, FailureKind, Page, Timings
+from tarrafa.records import Failure, FailureKind, Headers, Page, Timings, is_conditional
 from tarrafa.texts import cut, printable
 
 _TOO_LARGE = 100  # a line of the header beyond libcurl's own bound; pycurl has no name for it
@@ -73,6 +73,13 @@ def make_outcome(attempt: Attempt, handle: CurlHandle, code: int, message: str) 
             tls=attempt.tls,
         )
     return Failure(attempt.url, *_failure(handle, code, message), is_unreached(handle, code))
+
+
+def without_false_304(got: Page | Failure, sent: Headers) -> Page | Failure:
+    """Return a failure in place of a 304 to a request that was not conditional: it stands for no content at all."""
+    if isinstance(got, Page) and got.status == 304 and not is_conditional(sent):
+        return Failure(got.url, FailureKind.ANSWER, "304 to a request without conditions")
+    return got
 
 
 def _failure(handle: CurlHandle, code: int, message: str) -> tuple[FailureKind, str]:

@@ -40,6 +40,7 @@ class Fault(StrEnum):
     WALL = "wall"  # answers every fourth request for a page with the challenge of a bot wall
     SORT_ORDERS = "sort-orders"  # trap: listings of folders, each in every order
     REVISIONS = "revisions"  # trap: edit forms, histories and differences of each page
+    FALSE_VALIDATORS = "false-validators"  # ETag and Last-Modified stay as they were when a page changes
 
 
 # Hosts that answer no page; pages that only they link to cannot be reached.

@@ -204,7 +204,8 @@ class SyntheticWeb:
     def _validators(self, host: SyntheticHost, page: int, now_ms: int) -> dict[str, str]:
         """Return ETag and Last-Modified, as far as the host sends them."""
         headers: dict[str, str] = {}
-        changed = self.pages.changed_ms(host, page, now_ms) if now_ms > 0 else 0
+        is_false = Fault.FALSE_VALIDATORS in host.faults
+        changed = self.pages.changed_ms(host, page, now_ms) if now_ms > 0 and not is_false else 0
         if host.validators & 1:
             headers["ETag"] = f'"{host.number:x}-{page:x}-{changed:x}"'
         if host.validators & 2:
