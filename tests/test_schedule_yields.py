@@ -1,5 +1,6 @@
 """Patterns of URLs by what they bring: which are visited less, and which are not."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -202,10 +203,18 @@ def test_new_kind_of_url_is_tried_although_all_others_with_a_query_are_refused()
     assert visit(yields, forms(400), Fruit.NOINDEX) <= 2 * FRUITLESS_MAX
 
 
-def test_new_kind_that_brings_nothing_has_one_trial() -> None:
+def test_new_kind_of_copies_is_tried_a_few_times() -> None:
+    """The first categories of a wiki may list pages that are known from elsewhere."""
     yields = HostYields()
     visit(yields, forms(200), Fruit.NOINDEX)
-    assert visit(yields, lists(120), Fruit.COPY) == 1
+    assert visit(yields, lists(120), Fruit.COPY) == CREDIT
+
+
+@pytest.mark.parametrize("fruit", [Fruit.ERROR, Fruit.TYPE, Fruit.REDIRECT, Fruit.NOINDEX])
+def test_new_kind_that_brings_no_page_has_one_trial(fruit: Fruit) -> None:
+    yields = HostYields()
+    visit(yields, forms(200), Fruit.NOINDEX)
+    assert visit(yields, lists(120), fruit) == 1
 
 
 def test_host_that_makes_up_kinds_has_few_trials() -> None:

@@ -7,31 +7,17 @@ stand in its record in the `HostTable`, so that a new process goes on with them.
 
 from collections import OrderedDict
 
+from tarrafa.agent.fruits import WatchedHost, fruit_of
 from tarrafa.agent.host_table import HostTable
-from tarrafa.extract import Extract, LinkKind, PageFormat
-from tarrafa.obey import Directives, read_directives
+from tarrafa.extract import Extract
 from tarrafa.records import Page
-from tarrafa.schedule import BUSY_STATUSES, Fruit, HostYields, PageText, SeenContents, SlowedPattern
-from tarrafa.schedule.url_patterns import parameters_count
+from tarrafa.schedule import HostYields, SlowedPattern
 from tarrafa.urls import host_of
 
 VISITS_MIN = 8  # with fewer, a host is not watched: most hosts of a broad crawl
-# What is remembered of all hosts: contents, and patterns with what they have brought.
+# What is remembered of all hosts: contents and links, and patterns with what they have brought.
 MARKS_LIMIT, PATTERNS_LIMIT = 300_000, 100_000
 HOSTS_LIMIT = 5_000
-_LINKS_CHECKED = 100  # of a page that says nothing new
-_READ_FORMATS = (PageFormat.HTML, PageFormat.TEXT)
-
-
-class WatchedHost:
-    """What is known of the URLs and pages of one host."""
-
-    __slots__ = ("contents", "has_indexed", "yields")
-
-    def __init__(self, yields: HostYields) -> None:
-        self.yields = yields
-        self.contents = SeenContents()
-        self.has_indexed = False  # a page of the host may be indexed
 
 
 class TrapWatch:
@@ -84,7 +70,7 @@ class TrapWatch:
         watched = self._watched.get(host) or self._watch(host, HostYields.load(record.slowed_patterns))
         self._watched.move_to_end(host)
         self._count(watched, -1)
-        news = watched.yields.note(page.url, self._fruit(watched, page, found))
+        news = watched.yields.note(page.url, fruit_of(watched, page, found, self._token))
         self._count(watched, 1)
         self._make_room()
         if news or watched.yields.is_suspicious != (host in self._suspicious):
@@ -109,7 +95,7 @@ class TrapWatch:
 
     def _count(self, watched: WatchedHost, sign: int) -> None:
         """Add what is remembered of a host to the counts, or take it off."""
-        self._marks_count += sign * len(watched.contents)
+        self._marks_count += sign * watched.marks_count
         self._patterns_count += sign * watched.yields.patterns_count
 
     @property
@@ -126,62 +112,7 @@ class TrapWatch:
                 record.slowed_patterns = watched.yields.dump()
                 self._hosts.changed(record)
 
-    def _fruit(self, watched: WatchedHost, page: Page, found: Extract) -> Fruit:
-        """Return what a visit brought."""
-        status = page.status
-        if 300 <= status < 400:
-            return _fruit_of_redirect(watched, page.url, found)
-        if status >= 500 or status in BUSY_STATUSES:
-            return Fruit.NEUTRAL
-        if status >= 400:
-            return Fruit.ERROR
-        if page.unread:
-            return Fruit.TYPE
-        if found.format not in _READ_FORMATS:
-            return Fruit.NEUTRAL
-        return _fruit_of_content(watched, page.url, found, read_directives(page.headers, found.robots, self._token))
-
 
 def _refusal(yields: HostYields, url: str) -> str | None:
     reason = yields.refusal(url)
     return None if reason is None else f"pattern {reason}"
-
-
-def _fruit_of_content(watched: WatchedHost, url: str, found: Extract, directives: Directives) -> Fruit:
-    document, contents = found.document, watched.contents
-    contents.has_variants |= parameters_count(url) > 0
-    text = PageText(document.signature, document.title, document.text, not directives.noindex)
-    is_thorough = contents.has_variants or watched.yields.is_doubtful(url)
-    is_new = contents.is_new(url, text) if is_thorough else contents.is_new_signature(url, text)
-    if (is_new and not directives.noindex) or (not directives.nofollow and _leads_on(watched, url, found)):
-        watched.has_indexed |= not directives.noindex
-        return Fruit.NEW
-    if directives.noindex and watched.has_indexed:
-        return Fruit.NOINDEX
-    return Fruit.NEW if is_new else Fruit.COPY
-
-
-def _leads_on(watched: WatchedHost, url: str, found: Extract) -> bool:
-    """Return True if a page that says nothing new links to what no such page has linked to: a list of links does.
-
-    Links to more of the same path or pattern do not count: every page of a trap has them.
-    """
-    own, path, leads = watched.yields.patterns(url), url.partition("?")[0], False
-    for target in found.links.targets[:_LINKS_CHECKED]:
-        if target.partition("?")[0] != path and watched.contents.is_new_mark(
-            watched.yields.without_identifiers(target)
-        ):
-            leads = leads or watched.yields.deciding_pattern(target) not in own
-    return leads
-
-
-def _fruit_of_redirect(watched: WatchedHost, url: str, found: Extract) -> Fruit:
-    """A redirect is fruitful if it leads to where none has led before, and not to one more URL of its own pattern."""
-    kinds, targets = found.links.kinds, found.links.targets
-    target = next((each for each, kind in zip(targets, kinds, strict=True) if kind is LinkKind.REDIRECT), None)
-    if target is None:
-        return Fruit.NEUTRAL if found.links else Fruit.ERROR
-    yields = watched.yields
-    is_same = host_of(target) == host_of(url) and yields.patterns(target).fine == yields.patterns(url).fine
-    is_new = watched.contents.is_new_mark(f"redirect {target.partition('?')[0]}")
-    return Fruit.NEW if is_new and not is_same else Fruit.REDIRECT

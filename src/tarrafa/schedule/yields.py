@@ -12,8 +12,8 @@ such steps back. Beyond the last step all of its URLs are refused.
 A URL has patterns from fine to coarse: see `url_patterns`. The finest that is known to bring new content decides about
 it, and those that are finer still. All of them earn by new content; only those that decide pay for a fruitless visit.
 So a site is not judged by its worst part, and a host that makes up patterns as well as URLs is judged by what these
-have in common. A new kind of URL still gets a trial: one visit although a coarser pattern is slowed, and more while
-these bring new content. A host has few trials that fail, and more if it brings more.
+have in common. A new kind of URL still gets a trial: visits although a coarser pattern is slowed, and more while these
+bring new content. A host has few such visits that bring nothing new, and more if it brings more.
 """
 
 import json
@@ -40,8 +40,8 @@ _KNOWN_VISITS = 8  # a pattern with fewer does not decide alone
 PATTERNS_LIMIT = 192  # of a host
 SAVED_LIMIT = 48  # slowed patterns of a host that are saved
 KINDS_LIMIT = 192  # kinds of URLs of a host that are remembered
-TRIALS = 8  # that may bring nothing new; one more for each so many visits that brought new content:
-NEW_PER_TRIAL = 16
+TRIALS = 12  # visits of trials that may bring nothing new; one more for each so many that brought new content:
+NEW_PER_TRIAL = 8
 
 
 class Fruit(StrEnum):
@@ -104,11 +104,20 @@ class KindTrial:
 
     visits: int = 0
     new: int = 0
+    has_failed: bool = False  # a visit brought no page to keep
 
     @property
     def is_promising(self) -> bool:
-        """True if its visits bring new content often enough."""
-        return self.new * (_EARNED + 1) >= self.visits
+        """True if its visits bring new content often enough, or were few and brought copies."""
+        return self.new * (_EARNED + 1) >= self.visits or (self.visits < CREDIT and not self.has_failed)
+
+    def note(self, fruit: Fruit) -> None:
+        self.visits += 1
+        self.new += fruit is Fruit.NEW
+        self.has_failed |= fruit in _FRUITLESS and fruit is not Fruit.COPY
+
+
+_NEVER_TRIED = KindTrial()
 
 
 class SlowedPattern(NamedTuple):
@@ -202,23 +211,22 @@ class HostYields:
 
     def _is_on_trial(self, url: str) -> bool:
         """Return True if a URL may be visited although a coarse pattern is slowed, because its kind is new."""
-        tried = self._kinds.get(self._maker.kind(url))
-        if tried is None:
-            return self._barren_trials < TRIALS + self._new_count // NEW_PER_TRIAL
-        return tried.is_promising
+        tried = self._kinds.get(self._maker.kind(url), _NEVER_TRIED)
+        may_fail = self._barren_trials < TRIALS + self._new_count // NEW_PER_TRIAL
+        return tried.is_promising and (may_fail or tried.new > 0)
 
     def _note_kind(self, url: str, fruit: Fruit) -> None:
         kind = self._maker.kind(url)
         tried = self._kinds.get(kind)
+        may_try = tried is None or (tried.is_promising and not tried.new)
+        if may_try and fruit in _FRUITLESS and self._slowest(url) is not None:
+            self._barren_trials += 1
         if tried is None:
-            if fruit in _FRUITLESS and self._slowest(url) is not None:
-                self._barren_trials += 1
             if len(self._kinds) >= KINDS_LIMIT:
                 self._kinds.popitem(last=False)
             tried = self._kinds[kind] = KindTrial()
         self._kinds.move_to_end(kind)
-        tried.visits += 1
-        tried.new += fruit is Fruit.NEW
+        tried.note(fruit)
         self._new_count += fruit is Fruit.NEW
 
     def note(self, url: str, fruit: Fruit) -> list[SlowedPattern]:
