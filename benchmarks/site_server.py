@@ -30,6 +30,9 @@ class SiteServer(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
+    def handle_error(self, *_: Any) -> None:
+        """Log nothing: a crawler hangs up on what it does not want."""
+
     def pages(self) -> set[str]:
         """Return the paths of HTML that were answered with 200."""
         return {each.path for each in self.answers if each.status == 200 and each.media_type.startswith("text/html")}

@@ -307,3 +307,15 @@ def test_damaged_file_is_named_with_what_to_do(tmp_path: Path, name: str) -> Non
 def test_text_with_odd_characters_is_indexed(tmp_path: Path) -> None:
     """Pages have replacement characters, control characters and ligatures."""
     assert urls(searched(tmp_path, row("a", "net \ufffd \x00 網 ½ ﬁsh")), "網") == ["a"]
+
+
+def test_page_with_the_whole_identifier_comes_before_pages_with_its_parts(tmp_path: Path) -> None:
+    search = searched(
+        tmp_path,
+        row("parts", "The path of the os is here, and the join of lists and of many other things there, too."),
+        row("whole", "Call os.path.join to put the parts of an address together, as it was said before."),
+    )
+    scores = {hit.url: hit.score for hit in search.search(SearchRequest("os path join", per_site=0)).hits}
+    better = {hit.url: hit.score for hit in search.search(SearchRequest("os.path.join", per_site=0)).hits}
+    assert urls(search, "os.path.join") == ["whole", "parts"]
+    assert [better[url] > scores[url] for url in sorted(scores)] == [False, True]

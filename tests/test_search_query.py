@@ -98,3 +98,24 @@ def test_any_operators_give_clauses_with_words(text: str) -> None:
 )
 def test_date_is_the_beginning_of_a_year_a_month_or_a_day(text: str, moment: int | None) -> None:
     assert moment_of(text) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "identifiers"),
+    [
+        ("os.path.join", ("os", "path", "join"), (("os", "path", "join"),)),
+        ("std::unordered_map x", ("std", "unordered", "map", "x"), (("std", "unordered", "map"),)),
+        ("--with-openssl", ("with", "openssl"), (("with", "openssl"),)),
+        ("--help", ("help",), ()),
+        ("+mod_rewrite", ("mod", "rewrite"), (("mod", "rewrite"),)),
+        ("net -e-mail", ("net",), ()),
+        ("title:a-b", ("a", "b"), ()),
+        ("plain words", ("plain", "words"), ()),
+    ],
+)
+def test_identifier_is_its_words_and_a_whole(
+    text: str, words: tuple[str, ...], identifiers: tuple[tuple[str, ...], ...]
+) -> None:
+    found = parse(text)
+    assert found.words == words
+    assert found.identifiers == identifiers

@@ -39,6 +39,11 @@ class Entry(NamedTuple):
     pages: frozenset[str]
 
 
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Log nothing: a crawler hangs up on what it does not want."""
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -52,7 +57,7 @@ def served(folders: Sequence[Path]) -> Iterator[list[str]]:
     with ExitStack() as stack:
         urls: list[str] = []
         for number, folder in enumerate(folders, 1):
-            server = ThreadingHTTPServer((f"127.0.0.{number}", 0), partial(QuietHandler, directory=str(folder)))
+            server = QuietServer((f"127.0.0.{number}", 0), partial(QuietHandler, directory=str(folder)))
             stack.callback(server.server_close)
             threading.Thread(target=server.serve_forever, daemon=True).start()
             stack.callback(server.shutdown)

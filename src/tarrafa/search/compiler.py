@@ -12,7 +12,7 @@ import tantivy
 from tantivy import FieldType, Occur, Schema
 
 from tarrafa.search.expiry import EXPIRY_FACT, expired_pattern
-from tarrafa.search.fields import DATE, FACTS, FINGERPRINT, SIGNATURE, STEMS
+from tarrafa.search.fields import DATE, FACTS, FINGERPRINT, SIGNATURE, STEMS, TITLE, WORDS
 from tarrafa.search.pruning import SLICES_COUNT, DocumentSample, QueryPlan, TermGroup, plain_words, slice_fact
 from tarrafa.search.query import Clause, ClauseKind, Filter, Sign, moment_of
 from tarrafa.search.terms import FOLDED_FIELDS, Term, TermLookup
@@ -22,6 +22,9 @@ from tarrafa.search.words import drop_stop_words
 PHRASE_BOOST = 0.2
 NEAR_BOOST = 0.1
 NEAR_SLOP = 8
+IDENTIFIER_BOOST = 0.3  # of `os.path.join` as a whole
+IDENTIFIER_TITLE_BOOST = 0.3
+_IDENTIFIER_DOCUMENTS = 30_000  # documents with its rarest word, at most
 _PAIRS_LIMIT = 24
 _PAIRS_DOCUMENTS = 30_000  # documents that are scanned for all pairs
 _DEFERRED_TERMS = 60  # each nests the query one level deeper
@@ -38,7 +41,7 @@ class QueryCompiler:
 
     def candidates(self, plan: QueryPlan, excluded_signatures: list[int]) -> tantivy.Query:
         """Return a query for all results, scored by words alone."""
-        return self._constrain(plan, self._scoring_terms(plan), excluded_signatures)
+        return self._constrain(plan, self._scoring_terms(plan), excluded_signatures, self._identifiers(plan))
 
     def matching(self, plan: QueryPlan, excluded_signatures: list[int], slices: int) -> tantivy.Query:
         """Return a query for the same documents in the first `slices` slices, without scores, to count them fast."""
@@ -96,10 +99,28 @@ class QueryCompiler:
     def _phrase(self, field: str, words: Sequence[str], slop: int, boost: float) -> tantivy.Query:
         return tantivy.Query.boost_query(tantivy.Query.phrase_query(self._schema, field, [*words], slop), boost)
 
-    def _constrain(self, plan: QueryPlan, terms: list[Term], excluded_signatures: list[int]) -> tantivy.Query:
-        """Return a query for documents that fulfil all constraints of the plan; `terms` add to their scores."""
+    def _identifiers(self, plan: QueryPlan) -> list[tantivy.Query]:
+        """Return a query for each identifier as a whole, in texts and titles, unless its words are too common."""
+        found: list[tantivy.Query] = []
+        for words in plan.query.identifiers:
+            folds = self._terms.folds(Clause(ClauseKind.PHRASE, words))
+            for field, boost in ((WORDS, IDENTIFIER_BOOST), (TITLE, IDENTIFIER_TITLE_BOOST)):
+                counts = [self._terms.count(field, fold) for fold in folds]
+                if len(folds) > 1 and 0 < min(counts) <= _IDENTIFIER_DOCUMENTS:
+                    found.append(self._phrase(field, folds, 0, boost))
+        return found
+
+    def _constrain(
+        self,
+        plan: QueryPlan,
+        terms: list[Term],
+        excluded_signatures: list[int],
+        identifiers: Sequence[tantivy.Query] = (),
+    ) -> tantivy.Query:
+        """Return a query for what fulfils all constraints of the plan; `terms` and `identifiers` add to its score."""
         must, must_not = self._constraints(plan, excluded_signatures)
-        should = [(Occur.Should, self._term(*term)) for term in dict.fromkeys(terms)]
+        optional = [self._term(*term) for term in dict.fromkeys(terms)]
+        should = [(Occur.Should, each) for each in (*optional, *identifiers)]
         if not plan.required and any(clause.sign is Sign.ANY for clause in plan.query.clauses):
             # No word is required by itself, but one of them is.
             if not must and not must_not:

@@ -2,7 +2,8 @@
 
     net fish          any of the words
     +net +fish        all of the words
-    net -fish         without that word
+    net -fish         without that word; --option is a word
+    os.path.join      all words of an identifier, best as they stand there
     "fishing net"     the phrase; "fishing net"~5 allows up to five words between. In a sentence of five words or more
                       quotes are only emphasis: there, a phrase is required only after a plus
     fish*             words with that prefix
@@ -24,11 +25,12 @@ from tarrafa.search.words import split_words
 QUERY_MAX_CHARS = 1_000
 WORDS_LIMIT = 64
 SLOP_LIMIT = 100
+IDENTIFIERS_LIMIT = 8  # that are searched for as a whole
 SENTENCE_WORDS = 5  # words beside a phrase that make the query a sentence
 PREFIX_MIN_CHARS = 2  # a shorter prefix would match too many words
 
 _TOKEN = re.compile(
-    r"""(?P<sign>[+\-]?)
+    r"""(?P<sign>(?:[+\-](?![+\-]))?)
         (?:(?P<name>[A-Za-z]+):(?=\S))?
         (?: "(?P<phrase>[^"]*)(?:"(?:~(?P<slop>[0-9]{1,3}))?|$) | (?P<word>[^\s"]+) )""",
     re.VERBOSE,
@@ -71,6 +73,7 @@ class Query(NamedTuple):
 
     clauses: tuple[Clause, ...] = ()
     filters: tuple[Filter, ...] = ()
+    identifiers: tuple[tuple[str, ...], ...] = ()  # the words of each, which are clauses, too
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -87,14 +90,19 @@ def parse(text: str) -> Query:
     """Parse a query; text beyond the limits is dropped."""
     clauses: list[Clause] = []
     filters: list[Filter] = []
+    identifiers: dict[tuple[str, ...], None] = {}
     for match in _TOKEN.finditer(text[:QUERY_MAX_CHARS]):
         name = (match["name"] or "").lower()
         value = match["word"] or match["phrase"] or ""
         if name in _FILTERS and (found := make_filter(name, value, match["sign"] == "-")):
             filters.append(found)
         else:
-            clauses += _make_clauses(match, name)
-    return Query(_limit(_resolve_phrases(clauses)), tuple(filters[:WORDS_LIMIT]))
+            made = _make_clauses(match, name)
+            clauses += made
+            if len(made) > 1 and all(clause.kind is ClauseKind.WORD and not clause.field for clause in made):
+                identifiers[tuple(clause.words[0] for clause in made)] = None
+    kept = tuple(identifiers)[:IDENTIFIERS_LIMIT]
+    return Query(_limit(_resolve_phrases(clauses)), tuple(filters[:WORDS_LIMIT]), kept)
 
 
 def make_filter(name: str, value: str, is_excluded: bool = False) -> Filter | None:

@@ -20,7 +20,7 @@ from tarrafa.lru import LruCache
 from tarrafa.search.fields import StoredDocument, has_index
 from tarrafa.search.index_reader import IndexMatches, IndexReader, IndexSnapshot
 from tarrafa.search.pruning import QueryPlan
-from tarrafa.search.query import Filter, Query, make_filter, parse
+from tarrafa.search.query import Filter, make_filter, parse
 from tarrafa.search.results import Hit, Results, SearchRequest, make_hit
 from tarrafa.search.rewrites import (
     EXPANSION_DOCUMENTS,
@@ -193,7 +193,7 @@ class Search:
         query = parse(request.text)
         asked = {"site": request.site, "lang": request.language, "after": request.after, "before": request.before}
         more = [_request_filter(name, value) for name, value in asked.items() if value]
-        query = Query(query.clauses, tuple(dict.fromkeys((*query.filters, *more))))
+        query = query._replace(filters=tuple(dict.fromkeys((*query.filters, *more))))
         languages = [each.value for each in query.filters if each.name == "lang" and not each.is_excluded]
         return QueryPlan(query, languages[0] if languages else None, self._clock.now())
 
