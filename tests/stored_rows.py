@@ -15,7 +15,10 @@ URLS = [A, B, C, D, f"{A}1", f"{A}é"]
 
 LEADS = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from(["", "x", "y"])), max_size=4)
 VISIT = st.tuples(
-    st.sampled_from(URLS), st.sampled_from(["fetched", "unchanged", "gone"]), st.sampled_from([0, 1, 2**64 - 1]), LEADS
+    st.sampled_from(URLS),
+    st.sampled_from(["fetched", "unchanged", "failed", "gone"]),
+    st.sampled_from([0, 1, 2**64 - 1]),
+    LEADS,
 )
 
 

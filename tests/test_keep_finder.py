@@ -16,9 +16,10 @@ from archive_pages import quick_folder
 from stored_rows import URLS, VISIT, A, B, C, D, Rows
 from tarrafa.keep import DOCUMENTS, LINKS, Link, read_batches
 from tarrafa.keep.catalogue import UrlSet
-from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
+from tarrafa.keep.finder import Finder, find_current, find_newest_links, newest_visits
 from tarrafa.keep.segment_writer import write_parquet
 from tarrafa.layout import CrawlPaths
+from tarrafa.versions import is_mere_visit
 
 
 @pytest.fixture
@@ -39,14 +40,23 @@ def check(rows: Rows, finder: Finder) -> None:
                 (row["url"], row["fetched_at"].timestamp(), row["outcome"], row["signature"]) for row in scanned
             ]
         for url in URLS:
-            newest = next((row for row in documents[::-1] if row["url"] == url), None)
-            assert find_newest_document(stretches, url) == newest
+            own = [row for row in documents[::-1] if row["url"] == url]
+            assert [found.document() for found in newest_visits(stretches, url)] == own
+            for at in (own[-1]["fetched_at"], own[0]["fetched_at"]) if own else ():
+                before = [row for row in own if row["fetched_at"] <= at]
+                current = next((row for row in before if not is_mere_visit(row["outcome"])), before[0])
+                current_found = find_current(stretches, url, at.timestamp())
+                assert current_found is not None
+                assert current_found.document() == current
         for signature in (1, 2, 99):
             alike = [url for stretch in stretches for url in stretch.catalogue.urls_with(signature, 1_000)]
             assert alike == [row["url"] for row in documents if row["signature"] == signature]
     with finder.links(rows.checkpoint) as stretches:
         for url in URLS:
             assert find_newest_links(stretches, url) == scanned_links_of(links, url)
+            for at in {row["fetched_at"] for row in links if row["source"] == url}:
+                some = [row for row in links if row["fetched_at"] == at]
+                assert find_newest_links(stretches, url, at.timestamp()) == scanned_links_of(some, url)
             coming = [link for stretch in stretches[::-1] for link in stretch.catalogue.links_to(url)]
             assert [tuple(link) for link in coming] == [
                 (row["source"], row["text"], row["fetched_at"].timestamp())
@@ -201,9 +211,9 @@ def test_reader_that_has_begun_is_not_disturbed_by_a_join(rows: Rows) -> None:
     with finder.documents(rows.checkpoint) as documents, finder.links(rows.checkpoint) as links:
         rows.join()
         Finder(rows.paths, few_rows=0).update(rows.checkpoint, lambda: False)
-        found = find_newest_document(documents, B)
+        found = find_current(documents, B)
         assert found is not None
-        assert found["signature"] == 2
+        assert found.document()["signature"] == 2
         assert [row["text"] for row in find_newest_links(links, A)[1]] == ["to b", ""]
 
 
@@ -244,6 +254,14 @@ def test_visits_and_copies_of_one_are_bounded(rows: Rows) -> None:
         found = stretch.catalogue.visits_of(UrlSet.of([A]))
         assert [visit.row for visit in found] == list(range(200, 1_200))
         assert stretch.catalogue.urls_with(1, 5) == [A] * 5
+
+
+def test_current_row_is_found_behind_any_number_of_mere_visits(rows: Rows) -> None:
+    rows.add([(A, "gone", 0, []), (A, "fetched", 1, []), *[(A, "unchanged", 0, []) for _ in range(1_200)]])
+    with rows.finder().documents(1) as stretches:
+        found = find_current(stretches, A)
+        assert found is not None
+        assert found.visit.row == 1
 
 
 def test_links_to_one_are_read_as_far_as_they_are_wanted(rows: Rows) -> None:

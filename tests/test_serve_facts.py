@@ -49,6 +49,39 @@ def test_history_tells_what_changed(page: Served) -> None:
     assert "changed" in words_of(page.about("/facts", NETS))
 
 
+def test_history_leads_to_the_stored_copy_of_each_version(page: Served) -> None:
+    visits = page.about("/api/facts", NETS).json["visits"]
+    assert [each["copy_at"] for each in visits] == ["2026-03-14T12:00:00.000000Z", None, "2026-03-12T12:00:00.000000Z"]
+    assert [(each["is_version"], each["is_current"]) for each in visits] == [
+        (True, True),
+        (False, False),
+        (True, False),
+    ]
+    copies = [link["href"] or "" for link in Read(page.about("/facts", NETS).text).all("a")]
+    old = next(href for href in copies if "2026-03-12" in href)
+    assert "Rede" in page.ask(old).text
+    frame = Read(page.ask(old).text).all("iframe")[0]["src"] or ""
+    assert "at=2026-03-12" in frame
+    assert page.ask(frame).status == 200
+
+
+def test_facts_of_a_moment_are_those_of_its_version(page: Served) -> None:
+    old = page.about("/api/facts", NETS, at="2026-03-13").json
+    assert (old["title"], len(old["visits"]), old["links_out"]) == ("Rede", 2, [])
+    assert page.about("/api/facts", NETS, at="2026-03-11").status == 404
+    assert page.about("/copy", NETS, at="2026-03-11").status == 404
+    assert page.about("/copy", NETS, at="soon").status == 400
+    assert page.about("/api/facts", NETS, at="2026-02-30").status == 400
+
+
+def test_copy_that_is_forbidden_now_is_not_shown_of_an_older_moment_either(tmp_path: Path) -> None:
+    paths = CrawlPaths(tmp_path)
+    visits = [Visit(NEWS, 0, "<p>free</p>"), Visit(NEWS, 1, "<p>shy</p>", directives=("noarchive",))]
+    keep_visits(paths, visits)
+    with served(tmp_path, FakeSearch()) as page:
+        assert page.about("/copy", NEWS, at="2026-03-12").status == 403
+
+
 def test_facts_tell_copies_and_header(page: Served) -> None:
     facts = page.about("/api/facts", NETS).json
     assert facts["copies"] == [COPY]

@@ -17,6 +17,7 @@ from tarrafa.keep import BEGINNING, DOCUMENTS, LINKS
 from tarrafa.layout import CrawlPaths
 from tarrafa.serve import FactsReader
 from tarrafa.serve.facts import Facts
+from tarrafa.versions import is_mere_visit
 
 Row = dict[str, Any]
 
@@ -50,18 +51,18 @@ class Crawl:
         if not visits:
             return None
         telling = newest(visits) or visits[-1]
-        own = [row for row in links if row["source"] == url and row["fetched_at"] >= telling["fetched_at"]]
+        own = [row for row in links if row["source"] == url and row["fetched_at"] == telling["fetched_at"]]
         return (
             [(row["fetched_at"].timestamp(), row["outcome"]) for row in visits[::-1]],
             telling["title"],
-            [(row["target"], row["text"]) for row in own if row["fetched_at"] == own[-1]["fetched_at"]],
+            [(row["target"], row["text"]) for row in own],
             sorted(coming(documents, links, url)),
             copies(documents, telling["signature"], url),
         )
 
 
 def newest(visits: list[Row]) -> Row | None:
-    return next((row for row in visits[::-1] if row["outcome"] != "unchanged"), None)
+    return next((row for row in visits[::-1] if not is_mere_visit(row["outcome"])), None)
 
 
 def coming(documents: list[Row], links: list[Row], url: str) -> list[tuple[str, str, float]]:

@@ -29,6 +29,11 @@ def is_mere_visit(outcome: str) -> bool:
     return outcome in MERE_VISITS
 
 
+def is_ending(outcome: str) -> bool:
+    """Return True if a row with this outcome ends the page."""
+    return outcome != VERSION and outcome not in MERE_VISITS
+
+
 def are_mere_visits(outcomes: Any) -> Mask:
     """Return the same for a column of outcomes."""
     return _is_in(outcomes, MERE_VISITS)

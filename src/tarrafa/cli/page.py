@@ -1,5 +1,6 @@
 """`tarrafa page`: show one page of a crawl."""
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,11 +9,13 @@ import typer
 from rich.table import Table
 
 from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
+from tarrafa.cli.page_history import show_diff, show_history
 from tarrafa.errors import InputError
 from tarrafa.keep import StoredPage
 from tarrafa.keep.finder import Finder
 from tarrafa.library.collected_page import CollectedPage, find_page
-from tarrafa.texts import printable, printable_lines
+from tarrafa.library.page_versions import find_history, find_versions, read_moment
+from tarrafa.texts import printable, printable_lines, quoted
 
 EXAMPLES = [
     ("tarrafa page https://example.org/ --dir crawl", "show what is known of the page"),
@@ -20,6 +23,10 @@ EXAMPLES = [
     ("tarrafa page https://example.org/ --dir crawl --text", "show the text that is indexed"),
     ("tarrafa page https://example.org/ --dir crawl --markdown", "show it as Markdown, with its links"),
     ("tarrafa page https://example.org/ --dir crawl --links", "list its links"),
+    ("tarrafa page https://example.org/ --dir crawl --history", "list its visits: when it changed"),
+    ("tarrafa page https://example.org/ --dir crawl --at 2026-11-01 --text", "show the version of that day"),
+    ("tarrafa page https://example.org/ --dir crawl --diff", "show what the last change was"),
+    ("tarrafa page https://example.org/ --dir crawl --diff 2026-10 2026-11", "compare the versions of two dates"),
 ]
 
 
@@ -27,25 +34,57 @@ def command(
     context: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL", help="a URL or the name of a host, as for tarrafa crawl")],
     directory: Annotated[Path, folder_option("folder of the crawl")],
+    dates: Annotated[
+        list[str] | None, typer.Argument(metavar="DATE", help="with --diff: the versions to compare, at most two dates")
+    ] = None,
     headers: Annotated[bool, switch("--headers", "print the response header")] = False,
     body: Annotated[bool, switch("--body", "print the body, decompressed")] = False,
     text: Annotated[bool, switch("--text", "print the title and the main text")] = False,
     markdown: Annotated[bool, switch("--markdown", "print the main content as Markdown, links included")] = False,
     links: Annotated[bool, switch("--links", "print the links, one per line")] = False,
+    history: Annotated[bool, switch("--history", "list the visits, newest first")] = False,
+    diff: Annotated[
+        bool, switch("--diff", "print what changed between the last two versions, or between those of two dates")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="DATE", help="show the version that was current at the end of DATE")
+    ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Show a stored page. Works while the crawl runs, for pages that a checkpoint has saved."""
+    """Show a stored page. Works while the crawl runs, for pages that a checkpoint has saved.
+
+    A DATE is one such as 2026-11, 2026-11-19 or 2026-11-19T14:30:00Z.
+    """
     given = {"headers": headers, "body": body, "text": text, "markdown": markdown, "links": links, "json": as_json}
-    chosen = [name for name, is_given in given.items() if is_given]
-    if len(chosen) > 1:
-        *names, last = given
-        raise InputError(f"{', '.join(f'--{name}' for name in names)} and --{last} are exclusive; give one of them")
+    wanted = [name for name, is_given in (given | {"history": history, "diff": diff}).items() if is_given]
+    _check(wanted, dates or [], at)
+    moment = math.inf if at is None else read_moment(at)
     folder, _ = open_crawl(context, directory)
-    page = find_page(folder, Finder(folder), url)
-    if chosen and not as_json:
-        _PARTS[chosen[0]](page)
+    finder = Finder(folder)
+    if history:
+        show_history(url, find_history(folder, finder, url), as_json)
+    elif diff:
+        show_diff(find_versions(folder, finder, url, dates or []), as_json)
     else:
-        _show(page.stored, page.document, as_json)
+        page = find_page(folder, finder, url, moment)
+        part = _PARTS.get(wanted[0] if wanted else "")
+        part(page) if part else _show(page.stored, page.document, as_json)
+
+
+def _check(wanted: list[str], dates: list[str], at: str | None) -> None:
+    """Refuse options that exclude each other."""
+    parts = [*_PARTS, "json"]
+    if len([name for name in wanted if name in parts]) > 1:
+        raise InputError(f"{', '.join(f'--{name}' for name in _PARTS)} and --json are exclusive; give one of them")
+    kinds = [name for name in wanted if name != "json"]
+    if len(kinds) > 1:
+        raise InputError(f"--{kinds[0]} and --{kinds[-1]} are exclusive; give one of them")
+    if dates and "diff" not in wanted:
+        raise InputError(f"{quoted(dates[0])} is a date, which only --diff takes; give --at DATE to see an old version")
+    if len(dates) > 2:
+        raise InputError(f"--diff compares two versions, and {len(dates)} dates were given; give at most two")
+    if at is not None and {"history", "diff"}.intersection(wanted):
+        raise InputError("--at shows one version, and --history and --diff several; give the dates after --diff")
 
 
 def _print_headers(page: CollectedPage) -> None:

@@ -1,14 +1,25 @@
 """Lookups of one URL in the catalogues of documents and links that each agent keeps. Every answer is bounded."""
 
+import math
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tarrafa.agent import checkpoint_of
 from tarrafa.keep.catalogue import DocumentCatalogue, IncomingLink, LinkCatalogue, UrlSet, VisitRow
-from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_links
+from tarrafa.keep.finder import (
+    CataloguedStretch,
+    Finder,
+    FoundVisit,
+    find_current,
+    find_newest_links,
+    find_version,
+    newest_visits,
+)
 from tarrafa.layout import CrawlPaths, agents_of
+from tarrafa.versions import is_mere_visit
 
 VISITS_LIMIT = 200  # the newest
 SOURCES_LIMIT = 2_000  # pages that link to a URL: those visited last, of which the best are shown
@@ -47,12 +58,12 @@ class UrlVisits(NamedTuple):
     """The visits of one URL."""
 
     rows: list[VisitRow]  # the newest, oldest first
-    described: DescribedVisit  # the last with a description: an `unchanged` visit has none
-    fetched: DescribedVisit | None  # the last that was fetched
+    described: DescribedVisit  # the current row
+    fetched: DescribedVisit | None  # the last version
 
 
 class UrlLinks(NamedTuple):
-    """The links of one URL: outgoing ones of its newest visit, and the newest incoming one of each page."""
+    """The links of one URL: outgoing ones of one visit, and the newest incoming one of each page."""
 
     fetched_at: float  # of the visit; 0 if there is none with links
     outgoing: list[dict[str, Any]]
@@ -76,26 +87,26 @@ class AgentFolders:
         ]
 
 
-def visits_of(agent: AgentFolder, url: str) -> UrlVisits | None:
-    """Return the newest visits of the URL by that agent, or None if there are none."""
+def visits_of(agent: AgentFolder, url: str, at: float = math.inf) -> UrlVisits | None:
+    """Return the newest visits of the URL by that agent until a moment, or None if there are none."""
     with agent.documents() as segments:
-        wanted = UrlSet.of([url])
-        found = [(segment, visit) for segment in segments for visit in segment.catalogue.visits_of(wanted)]
-        if not found:
+        described = find_current(segments, url, at)
+        if described is None:
             return None
-        described = next((each for each in reversed(found) if each[1].outcome != "unchanged"), found[-1])
-        fetched = next((each for each in reversed(found) if each[1].outcome == "fetched"), None)
-        rows = [visit for _, visit in found[-VISITS_LIMIT:]]
-        return UrlVisits(rows, _describe(*described), _describe(*fetched) if fetched else None)
+        before = (found for found in newest_visits(segments, url) if found.visit.fetched_at <= at)
+        rows = [found.visit for found in islice(before, VISITS_LIMIT)][::-1]
+        fetched = find_version(segments, url, at)
+        return UrlVisits(rows, _describe(described), _describe(fetched) if fetched else None)
 
 
-def _describe(segment: CataloguedStretch[DocumentCatalogue], visit: VisitRow) -> DescribedVisit:
-    return DescribedVisit(visit, segment.rows([visit.row], _DESCRIPTION_COLUMNS)[0])
+def _describe(found: FoundVisit) -> DescribedVisit:
+    return DescribedVisit(found.visit, found.stretch.rows([found.visit.row], _DESCRIPTION_COLUMNS)[0])
 
 
-def links_of(agent: AgentFolder, url: str) -> UrlLinks:
+def links_of(agent: AgentFolder, url: str, at: float) -> UrlLinks:
+    """Return the links of a URL; outgoing ones are those that its visit of that moment found."""
     with agent.links() as segments:
-        return UrlLinks(*find_newest_links(segments, url), *_incoming(segments, url))
+        return UrlLinks(*find_newest_links(segments, url, at), *_incoming(segments, url))
 
 
 def _incoming(segments: Sequence[CataloguedStretch[LinkCatalogue]], url: str) -> tuple[dict[str, IncomingLink], bool]:
@@ -125,12 +136,14 @@ def urls_with(agent: AgentFolder, signature: int) -> set[str]:
 
 
 def newest_of(agent: AgentFolder, urls: Collection[str]) -> dict[str, VisitRow]:
-    """Return the last visit of each URL, apart from `unchanged` ones, which say nothing new of the page."""
+    """Return the last visit of each URL, apart from mere visits, which say nothing new of the page."""
     found: dict[str, VisitRow] = {}
     wanted = UrlSet.of(urls)
     with agent.documents() as segments:
         for segment in reversed(segments):
-            own = {visit.url: visit for visit in segment.catalogue.visits_of(wanted) if visit.outcome != "unchanged"}
+            own = {
+                visit.url: visit for visit in segment.catalogue.visits_of(wanted) if not is_mere_visit(visit.outcome)
+            }
             found |= own
             wanted = wanted.without(own) if own else wanted
     return found

@@ -28,7 +28,7 @@ from tarrafa.explain.evidence import (
 from tarrafa.explain.url_reasons import Explanation, explain_url
 from tarrafa.keep import Place, read_page
 from tarrafa.keep.catalogue import LinkCatalogue
-from tarrafa.keep.finder import CataloguedStretch, Finder, find_newest_document, find_newest_links
+from tarrafa.keep.finder import CataloguedStretch, Finder, find_current, find_newest_links, newest_visits
 from tarrafa.obey import Basis, deciding_line, is_nofollow, permission_of
 from tarrafa.urls import BaseUrl, host_of
 from tarrafa.verify import UrlOrder, by_priority, host_urls, hosts_left, is_waiting, locate
@@ -152,7 +152,8 @@ class CrawlReader:
     def _stored(self, checkpoint: int, url: str) -> tuple[dict[str, Any], str]:
         """Return the row of the last visit, and where the answer redirects to."""
         with self._finder.documents(checkpoint) as stretches:
-            document = find_newest_document(stretches, url)
+            found = next(newest_visits(stretches, url), None)
+            document = found.document() if found else None
         if document is None:
             return {}, ""
         if not 300 <= document["status"] < 400 or document["archive_file"] is None:
@@ -166,7 +167,8 @@ class CrawlReader:
             newest = {link.source: link for link in islice(found, _SOURCES)}
             rels = {source: _rels(stretches, source, url) for source in newest}
         with self._finder.documents(checkpoint) as documents:
-            pages = {source: find_newest_document(documents, source) or {} for source in newest}
+            found_pages = {source: find_current(documents, source) for source in newest}
+            pages = {source: found.document() if found else {} for source, found in found_pages.items()}
         return tuple(
             FoundOn(
                 source,

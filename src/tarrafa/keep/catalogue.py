@@ -20,7 +20,8 @@ I64 = NDArray[np.int64]
 ArrowColumns = Mapping[str, pa.Array]
 
 _LINKS_AT_A_TIME = 2_048
-_VISITS_LIMIT = 1_000  # newest visits of one URL in a stretch
+VISITS_LIMIT = 1_000  # newest visits of one URL in a stretch
+_VISITS_AT_A_TIME = 256
 
 
 class UrlSet(NamedTuple):
@@ -94,12 +95,19 @@ class DocumentCatalogue:
 
     def visits_of(self, urls: UrlSet) -> list[VisitRow]:
         """Return the visits of these URLs, in the order of writing."""
-        rows = self._urls.rows(urls.keys, _VISITS_LIMIT)
-        if not len(rows):
-            return []
+        rows = self._urls.rows(urls.keys, VISITS_LIMIT)
+        return [visit for visit in self._visits(rows) if visit.url in urls.texts] if len(rows) else []
+
+    def newest_visits(self, url: str) -> Iterator[VisitRow]:
+        """Yield the visits of a URL, newest first. There may be very many, and the caller may stop early."""
+        rows = self._urls.span(fingerprint(url))
+        for end in range(len(rows), 0, -_VISITS_AT_A_TIME):
+            some = self._visits(rows[max(0, end - _VISITS_AT_A_TIME) : end])
+            yield from (visit for visit in reversed(some) if visit.url == url)
+
+    def _visits(self, rows: U32) -> list[VisitRow]:
         columns = [_values(column, rows) for column in self._columns]
-        found = (VisitRow(*values) for values in zip(rows.tolist(), *columns, strict=True))
-        return [visit for visit in found if visit.url in urls.texts]
+        return [VisitRow(*values) for values in zip(rows.tolist(), *columns, strict=True)]
 
     def urls_with(self, signature: int, limit: int) -> list[str]:
         """Return at most `limit` URLs that had that content in some visit."""
@@ -133,7 +141,15 @@ class LinkCatalogue:
 
     def last_visit(self, url: str) -> LinkedVisit | None:
         """Return the last visit of the page that found links."""
-        visits = self._by_source.rows(np.array([fingerprint(url)], np.uint64), _VISITS_LIMIT)
+        return self._linked(url, self._by_source.span(fingerprint(url))[-VISITS_LIMIT:])
+
+    def visit_at(self, url: str, fetched_at: float) -> LinkedVisit | None:
+        """Return the visit of the page at that moment, if it found links."""
+        visits = self._by_source.span(fingerprint(url))
+        moments = np.array(_values(self._moments, visits), np.float64)
+        return self._linked(url, visits[moments == fetched_at])
+
+    def _linked(self, url: str, visits: U32) -> LinkedVisit | None:
         own = [visit for visit in visits.tolist() if self._sources[visit].as_py() == url]
         if not own:
             return None
@@ -224,6 +240,11 @@ class _SortedKeys:
     def __init__(self, keys: pa.Array, rows: pa.Array) -> None:
         self._keys: U64 = keys.to_numpy()
         self._rows: U32 = rows.to_numpy()
+
+    def span(self, key: int) -> U32:
+        """Return all rows with this key, in the order of writing."""
+        first, end = np.searchsorted(self._keys, np.uint64(key)), np.searchsorted(self._keys, np.uint64(key), "right")
+        return self._rows[first:end]
 
     def rows(self, wanted: U64, limit: int) -> U32:
         """Return the rows with one of these keys, in the order of writing; the last `limit` of each key."""

@@ -15,10 +15,11 @@ not writable.
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from tarrafa.disk import atomic_file, map_disk_errors, remove_unfinished
-from tarrafa.keep.catalogue import ArrowColumns, DocumentCatalogue, LinkCatalogue, UrlSet
+from tarrafa.keep.catalogue import ArrowColumns, DocumentCatalogue, LinkCatalogue, VisitRow
 from tarrafa.keep.column_file import map_columns, write_columns
 from tarrafa.keep.row_writers import DOCUMENTS, LINKS
 from tarrafa.keep.segment_reader import (
@@ -40,6 +41,7 @@ from tarrafa.keep.segment_reader import (
 )
 from tarrafa.layout import CrawlPaths
 from tarrafa.logs import event
+from tarrafa.versions import VERSION, is_mere_visit
 
 FEW_ROWS = 20_000  # with fewer, a segment has its catalogue in memory only
 STRETCH_ROWS = 2_000_000  # bounds the memory and the time that making a catalogue takes
@@ -104,20 +106,60 @@ class CataloguedStretch(NamedTuple, Generic[Catalogue]):
         return found
 
 
-def find_newest_document(stretches: Iterable[CataloguedStretch[DocumentCatalogue]], url: str) -> dict[str, Any] | None:
-    """Return the whole row of the last visit of a URL."""
-    wanted = UrlSet.of([url])
-    found = [(stretch, visit.row) for stretch in stretches for visit in stretch.catalogue.visits_of(wanted)]
-    return found[-1][0].rows([found[-1][1]])[0] if found else None
+class FoundVisit(NamedTuple):
+    """A visit, and where its row is."""
+
+    stretch: CataloguedStretch[DocumentCatalogue]
+    visit: VisitRow
+
+    @property
+    def is_stored(self) -> bool:
+        """Return True if the archive has what the visit fetched."""
+        return self.visit.archive_file is not None
+
+    def document(self) -> dict[str, Any]:
+        """Read the whole row."""
+        return self.stretch.rows([self.visit.row])[0]
+
+
+def newest_visits(stretches: Sequence[CataloguedStretch[DocumentCatalogue]], url: str) -> Iterator[FoundVisit]:
+    """Yield the visits of a URL, newest first."""
+    for stretch in reversed(stretches):
+        for visit in stretch.catalogue.newest_visits(url):
+            yield FoundVisit(stretch, visit)
+
+
+def find_current(
+    stretches: Sequence[CataloguedStretch[DocumentCatalogue]], url: str, at: float = math.inf
+) -> FoundVisit | None:
+    """Return the current row of a URL (see `versions`), as it was at a moment."""
+    newest: FoundVisit | None = None
+    for found in newest_visits(stretches, url):
+        if found.visit.fetched_at <= at:
+            newest = newest or found
+            if not is_mere_visit(found.visit.outcome):
+                return found
+    return newest
+
+
+def find_version(
+    stretches: Sequence[CataloguedStretch[DocumentCatalogue]], url: str, at: float = math.inf
+) -> FoundVisit | None:
+    """Return the newest version of a URL until a moment, also if the page ended later."""
+    found = (each for each in newest_visits(stretches, url) if each.visit.fetched_at <= at)
+    return next((each for each in found if each.visit.outcome == VERSION), None)
 
 
 def find_newest_links(
-    stretches: Sequence[CataloguedStretch[LinkCatalogue]], url: str
+    stretches: Sequence[CataloguedStretch[LinkCatalogue]], url: str, at: float | None = None
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Return when a page was last seen to have links, and the links; 0 and none if it never was."""
+    """Return when a page was last seen to have links, and the links; 0 and none if it never was.
+
+    With `at`, only the visit of that moment counts.
+    """
     fetched_at, rows = 0.0, list[dict[str, Any]]()
     for stretch in reversed(stretches):
-        visit = stretch.catalogue.last_visit(url)
+        visit = stretch.catalogue.last_visit(url) if at is None else stretch.catalogue.visit_at(url, at)
         if rows and (visit is None or visit.fetched_at != fetched_at):
             break
         if visit is not None:

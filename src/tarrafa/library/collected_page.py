@@ -1,24 +1,39 @@
 """A page of a collection: what is known of it, and its stored copy."""
 
+import math
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from tarrafa.agent import CrawlFolder, checkpoint_of, host_in, reason_of
+from tarrafa.dates import format_moment
 from tarrafa.errors import PageMissingError
 from tarrafa.extract import Element, Link, LinkKind, PageTree, as_text, encoding_of, markdown_of
 from tarrafa.fetch import decode
 from tarrafa.keep import DOCUMENTS, Place, StoredPage, read_page
-from tarrafa.keep.finder import Finder, find_newest_document, find_newest_links
+from tarrafa.keep.catalogue import DocumentCatalogue
+from tarrafa.keep.finder import (
+    CataloguedStretch,
+    Finder,
+    FoundVisit,
+    find_current,
+    find_newest_links,
+    find_version,
+    newest_visits,
+)
 from tarrafa.library.settings import configuration_of
 from tarrafa.records import Headers
 from tarrafa.schedule import read_seed
 from tarrafa.urls import host_of
-from tarrafa.verify import Known, look_up
+from tarrafa.verify import look_up
+from tarrafa.versions import VERSION, is_ending
+
+_Documents = Sequence[CataloguedStretch[DocumentCatalogue]]
 
 
 class CollectedPage:
-    """A page as it was fetched last. Its stored copy is read from the archive when it is first asked for."""
+    """A version of a page. Its stored copy is read from the archive when it is first asked for."""
 
     def __init__(self, folder: CrawlFolder, finder: Finder, row: dict[str, Any]) -> None:
         self._folder = folder
@@ -108,28 +123,55 @@ class CollectedPage:
     def links(self) -> list[Link]:
         """Return the links, in document order."""
         with self._finder.links(checkpoint_of(self._folder.hosts).number) as stretches:
-            rows = find_newest_links(stretches, self.url)[1]
+            rows = find_newest_links(stretches, self.url, self.fetched_at.timestamp())[1]
         return [
             Link(row["target"], row["text"], row["rel"], LinkKind(row["kind"]), place) for place, row in enumerate(rows)
         ]
 
 
-def find_page(folder: CrawlFolder, finder: Finder, url: str) -> CollectedPage:
-    """Return a page by its URL, written as a seed is; raise PageMissingError, which says why, if there is none."""
+def find_page(folder: CrawlFolder, finder: Finder, url: str, at: float = math.inf) -> CollectedPage:
+    """Return a page by its URL, written as a seed is, as it was at a moment; by default as it is now.
+
+    Raise PageMissingError, which says why, if there is none.
+    """
     url = read_seed(url)
-    known = look_up(folder.repository, url)
-    if known is not None and known.status is not None and reason_of(known.status):
-        raise PageMissingError(f"{url} was not fetched: {reason_of(known.status)}")
     with finder.documents(checkpoint_of(folder.hosts).number) as stretches:
-        document = find_newest_document(stretches, url)
-    if document is None:
-        raise PageMissingError(f"{url} {_absence(folder, known)}")
-    return CollectedPage(folder, finder, document)
+        found = find_current(stretches, url, at)
+        if found is None:
+            raise PageMissingError(f"{url} {_before(stretches, url, at) or _absence(folder, url)}")
+        has_ended = is_ending(found.visit.outcome) and at < math.inf
+        if has_ended or not found.is_stored:
+            raise PageMissingError(f"{url} {_ending(found, find_version(stretches, url, at))}")
+        return CollectedPage(folder, finder, found.document())
 
 
-def _absence(folder: CrawlFolder, known: Known | None) -> str:
+def _before(stretches: _Documents, url: str, at: float) -> str:
+    """Say when a URL was visited first, if that was after a moment."""
+    every = list(newest_visits(stretches, url))[::-1]
+    if not every:
+        return ""
+    first = next((each for each in every if each.visit.outcome == VERSION), every[0])
+    moment = format_moment(first.visit.fetched_at)
+    return f"has no version before {format_moment(at)}; its first is of {moment}: give --at {moment}"
+
+
+def _ending(found: FoundVisit, version: FoundVisit | None) -> str:
+    """Say why the current row has no page to show, and which version has."""
+    visit = found.visit
+    what = "is no longer stored as it was on" if visit.outcome == VERSION else f"is {visit.outcome} since"
+    text = f"{what} {format_moment(visit.fetched_at)}"
+    if version is None or not version.is_stored:
+        return text
+    last = format_moment(version.visit.fetched_at)
+    return f"{text}; its last version is of {last}: give --at {last}"
+
+
+def _absence(folder: CrawlFolder, url: str) -> str:
+    known = look_up(folder.repository, url)
     if known is None:
         return "is unknown: no fetched page links to it, or it is out of scope"
+    if known.status is not None and reason_of(known.status):
+        return f"was not fetched: {reason_of(known.status)}"
     if known.collected:
         return "was visited, and a hook dropped it"
     host = host_in(folder.hosts, host_of(known.url))

@@ -1,5 +1,6 @@
 """A collection: everything that a crawl has stored, to search and to read, while the crawl runs or later."""
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ import pyarrow.dataset as ds
 
 from tarrafa.agent import CrawlFolder, checkpoint_of, reason_of
 from tarrafa.agent.outcomes import outcome_of
+from tarrafa.collection.history import PastVisit
 from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.errors import DamagedError, LockedError, WorkError
@@ -18,6 +20,7 @@ from tarrafa.keep.finder import Finder
 from tarrafa.layout import agents_of
 from tarrafa.library.collected_page import CollectedPage, find_page
 from tarrafa.library.crawl_status import CrawlStatus, status_of_crawl
+from tarrafa.library.page_versions import find_history, read_moment
 from tarrafa.library.settings import configuration_of
 from tarrafa.rank import Ranks
 from tarrafa.report import make_report
@@ -157,9 +160,16 @@ class Collection:
         parts = [RowFolder(getattr(each, table), checkpoint_of(each.hosts).number) for each in agents_of(self.dir)]
         return open_dataset(parts, DOCUMENTS if table == "documents" else LINKS)
 
-    def page(self, url: str) -> CollectedPage:
-        """Return a page by its URL. Raise PageMissingError, which says why, if there is none."""
-        return find_page(self._folder, self._finder, url)
+    def page(self, url: str, *, at: str | datetime | None = None) -> CollectedPage:
+        """Return a page by its URL, as it was at a moment; by default as it is now.
+
+        A date is one as `2026-11`, which means its end. Raise PageMissingError, which says why, if there is none.
+        """
+        return find_page(self._folder, self._finder, url, math.inf if at is None else _end_of(at))
+
+    def history(self, url: str) -> list[PastVisit]:
+        """Return the newest visits of a page, newest first; at most 1,000."""
+        return find_history(self._folder, self._finder, url)
 
     def urls(self) -> Iterator[KnownUrl]:
         """Yield every URL that the crawl knows, visited or not, in no particular order."""
@@ -189,6 +199,10 @@ def _known(known: Known) -> KnownUrl:
         links_count=known.links,
         visited_at=None if known.at_seconds is None else _moment(known.at_seconds),
     )
+
+
+def _end_of(at: str | datetime) -> float:
+    return at.timestamp() if isinstance(at, datetime) else read_moment(at)
 
 
 def _moment(seconds: float) -> datetime:

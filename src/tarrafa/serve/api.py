@@ -3,10 +3,11 @@
 from typing import Any
 
 from tarrafa import __version__
+from tarrafa.collection.history import PastVisit
 from tarrafa.explain import Explanation
 from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, Hit, Results
-from tarrafa.serve.facts import Facts, PastVisit
-from tarrafa.serve.page_templates import iso
+from tarrafa.serve.facts import Facts
+from tarrafa.serve.page_templates import exact, iso
 from tarrafa.serve.params import FILTER_MAX_CHARS, PAGE_HITS, RESULTS_LIMIT
 from tarrafa.urls import URL_MAX_CHARS
 
@@ -98,11 +99,19 @@ def _visit_json(visit: PastVisit) -> dict[str, Any]:
         "status": visit.status,
         "size_bytes": visit.size_bytes,
         "is_changed": visit.is_changed,
+        "is_version": visit.is_version,
+        "is_current": visit.is_current,
+        "copy_at": exact(visit.at) if visit.has_copy else None,
     }
 
 
 # Patterns of ECMA-262 for whole values. Dates that no calendar has, such as 30 February, are refused too.
 _DATE = r"^(?!0000)[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$"
+_TIME_OF_DAY = r"[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
+_MOMENT = (
+    r"^(19[7-9][0-9]|20[0-9]{2}|2100)"
+    rf"(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])({_TIME_OF_DAY})?)?)?$"
+)
 _LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})?$"
 _HTTP = r"^https?://[^/?#]"
 
@@ -142,6 +151,11 @@ _SEARCH_PARAMETERS = [
 
 _URL = _parameter(
     "url", "the URL of the page", {"type": "string", "pattern": _HTTP, "maxLength": URL_MAX_CHARS}, is_required=True
+)
+_AT = _parameter(
+    "at",
+    "the page as it was then: the end of a year, month, day, minute or second, in UTC unless it has a zone",
+    {"type": "string", "pattern": _MOMENT, "maxLength": FILTER_MAX_CHARS},
 )
 _TEXT: dict[str, Any] = {"type": "string"}
 _NUMBER: dict[str, Any] = {"type": "number"}
@@ -203,6 +217,9 @@ SCHEMAS: dict[str, Any] = {
                 status=_COUNT,
                 size_bytes=_COUNT,
                 is_changed={"type": ["boolean", "null"]},
+                is_version={**_FLAG, "description": "the visit found new content"},
+                is_current={**_FLAG, "description": "the visit says what the page is now"},
+                copy_at={**_TIME_OR_NONE, "description": "value of at that shows its stored copy; null without one"},
             )
         ),
         links_out=_list(_object(url=_TEXT, text=_TEXT, kind=_TEXT, rel=_TEXT)),
@@ -268,7 +285,7 @@ OPENAPI: dict[str, Any] = {
         "/api/facts": _route(
             "Look up a page",
             "Facts",
-            [_URL, _words("q", "explain the position of the page for this query", QUERY_MAX_CHARS)],
+            [_URL, _words("q", "explain the position of the page for this query", QUERY_MAX_CHARS), _AT],
             may_be_unknown=True,
         ),
         "/api/explain": _route("Explain why a URL was not fetched", "Explanation", [_URL]),

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +42,7 @@ from tarrafa.serve.params import (
     api_request,
     explained_request,
     has_phrase,
+    moment_of,
     query_of,
     require_known,
     search_request,
@@ -190,7 +192,12 @@ class _Endpoints:
         copy = await self._copy(http)
         if copy is None:
             return self._unknown(http)
-        return self._html(http, "copy.html", {"copy": copy, "query": query_of(http.query_params)}, _copy_status(copy))
+        return self._html(
+            http,
+            "copy.html",
+            {"copy": copy, "at": http.query_params.get("at", ""), "query": query_of(http.query_params)},
+            _copy_status(copy),
+        )
 
     async def copy_content(self, http: HttpRequest) -> Response:
         """Return the stored page for the frame, with its own policy, which also holds outside of the frame."""
@@ -224,7 +231,8 @@ class _Endpoints:
 
     async def api_facts(self, http: HttpRequest) -> Response:
         require_known("/api/facts", http.query_params)
-        found, hit, position = await self._facts(url_of(http.query_params), query_of(http.query_params))
+        params = http.query_params
+        found, hit, position = await self._facts(url_of(params), query_of(params), moment_of(params))
         if found is None:
             raise RefusedError("unknown_title", HTTPStatus.NOT_FOUND)
         return _json(facts_json(found, hit, position))
@@ -266,10 +274,10 @@ class _Endpoints:
         found = await self._searches.run(partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT))
         return [without_bidi_controls(each) for each in found]
 
-    async def _facts(self, url: str, query: str) -> tuple[Facts | None, Hit | None, int | None]:
+    async def _facts(self, url: str, query: str, at: float = math.inf) -> tuple[Facts | None, Hit | None, int | None]:
         """Return the facts, and if there is a query the hit of the page and its position among the results."""
         page = self._page
-        found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks))
+        found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks, at))
         if found is None or not query:
             return found, None, None
         results = await self._search(explained_request(query))
@@ -290,7 +298,8 @@ class _Endpoints:
         return await self._lookups.run(partial(self._page.explain, url))
 
     async def _copy(self, http: HttpRequest) -> StoredCopy | None:
-        return await self._lookups.run(partial(self._page.reader.copy, url_of(http.query_params)))
+        params = http.query_params
+        return await self._lookups.run(partial(self._page.reader.copy, url_of(params), moment_of(params)))
 
     # Errors.
 

@@ -1,6 +1,7 @@
 """What is known of one URL: visits, links, duplicates, HTTP header, rank. Read from the files of the crawl."""
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tarrafa.collection.history import PastVisit, history_of
 from tarrafa.collection.lookups import (
     AgentFolder,
     AgentFolders,
+    DescribedVisit,
     UrlLinks,
     UrlVisits,
     links_of,
@@ -37,18 +40,6 @@ NOARCHIVE = "noarchive"
 CATALOGUE_SECONDS = 10.0  # between two updates of the catalogues
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class PastVisit:
-    """`is_changed` compares the content with that of the previous visit; None if there is nothing to compare with."""
-
-    at: float  # seconds since the Unix epoch
-    outcome: str
-    status: int
-    size_bytes: int
-    has_content: bool
-    is_changed: bool | None
 
 
 class LinkOut(NamedTuple):
@@ -109,19 +100,21 @@ class FactsReader:
         self._agents = AgentFolders(root)
         self._copy_limit_bytes = copy_limit_bytes
 
-    def facts(self, url: str, ranks: Ranks | None) -> Facts | None:
-        """Return None if the URL was never visited."""
+    def facts(self, url: str, ranks: Ranks | None, at: float = math.inf) -> Facts | None:
+        """Return what was known of the page at a moment; None if it was not visited until then.
+
+        Links to it, copies and its rank are those of now.
+        """
         agents = self._agents.current()
-        owner, visits = _visited(agents, url)
+        owner, visits = _visited(agents, url, at)
         if owner is None or visits is None:
             return None
         visit, description = visits.described
-        links = _join_links([links_of(agent, url) for agent in agents])
+        links = _join_links([links_of(agent, url, visit.fetched_at) for agent in agents])
         copies = set().union(*(urls_with(agent, visit.signature) for agent in agents if visit.signature))
         newest: dict[str, VisitRow] = {}
         for agent in agents:
             newest |= newest_of(agent, {*links.incoming, *copies})
-        links_out = links.outgoing if links.fetched_at >= visit.fetched_at else []
         links_in = _current_links(links.incoming.values(), newest, ranks)
         stored = _stored(owner, visits.rows[-1])
         return Facts(
@@ -130,9 +123,9 @@ class FactsReader:
             directives=tuple(description["directives"] or ()),
             published_at=_seconds(description["published_at"]),
             modified_at=_seconds(description["modified_at"]),
-            visits=_history(visits.rows),
-            links_out=[_link_out(row) for row in links_out[:LINKS_SHOWN]],
-            links_out_count=len(links_out),
+            visits=history_of(visits.rows),
+            links_out=[_link_out(row) for row in links.outgoing[:LINKS_SHOWN]],
+            links_out_count=len(links.outgoing),
             links_in=links_in[:LINKS_SHOWN],
             links_in_count=len(links_in),
             is_links_in_bounded=links.is_bounded,
@@ -142,19 +135,25 @@ class FactsReader:
             link_rank=_link_rank(url, ranks),
         )
 
-    def copy(self, url: str) -> StoredCopy | None:
-        """Return the newest stored content of the URL, or None if it was never visited."""
-        owner, visits = _visited(self._agents.current(), url)
+    def copy(self, url: str, at: float = math.inf) -> StoredCopy | None:
+        """Return the newest version of the URL until a moment; None if it was not visited until then."""
+        owner, visits = _visited(self._agents.current(), url, at)
         if owner is None or visits is None:
             return None
         described, fetched = visits.described, visits.fetched
         title, at = described.description["title"], described.visit.fetched_at
-        if any(NOARCHIVE in (each.description["directives"] or ()) for each in (described, fetched) if each):
+        told = (described, fetched, self._described_now(url, at))
+        if any(NOARCHIVE in (each.description["directives"] or ()) for each in told if each):
             return StoredCopy(url, title, at, CopyKind.FORBIDDEN)
         stored = _stored(owner, fetched.visit) if fetched else None
         if fetched is None or stored is None:
             return StoredCopy(url, title, at, CopyKind.ABSENT)
         return make_copy(stored, fetched.description, self._copy_limit_bytes)
+
+    def _described_now(self, url: str, at: float) -> DescribedVisit | None:
+        """Return the current row if an older version is asked for: what its author says now counts for all of them."""
+        visits = _visited(self._agents.current(), url, math.inf)[1] if at < math.inf else None
+        return visits.described if visits else None
 
     @contextmanager
     def updating(self) -> Iterator[None]:
@@ -180,9 +179,9 @@ class FactsReader:
                 return
 
 
-def _visited(agents: list[AgentFolder], url: str) -> tuple[AgentFolder | None, UrlVisits | None]:
+def _visited(agents: list[AgentFolder], url: str, at: float) -> tuple[AgentFolder | None, UrlVisits | None]:
     """Return the agent that owns the URL, and its visits. If the URL has moved between agents, the last one owns it."""
-    each = [(agent, visits) for agent in agents if (visits := visits_of(agent, url))]
+    each = [(agent, visits) for agent in agents if (visits := visits_of(agent, url, at))]
     return max(each, key=lambda pair: pair[1].rows[-1].fetched_at, default=(None, None))
 
 
@@ -190,26 +189,6 @@ def _stored(agent: AgentFolder, visit: VisitRow) -> StoredPage | None:
     if visit.archive_file is None or visit.archive_offset is None:
         return None
     return read_page(agent.archive, Place(visit.archive_file, visit.archive_offset))
-
-
-def _history(rows: list[VisitRow]) -> list[PastVisit]:
-    visits: list[PastVisit] = []
-    before = 0
-    for row in rows:
-        is_same = row.outcome == "unchanged"
-        is_other = row.signature != before if row.signature and before else None
-        visits.append(
-            PastVisit(
-                at=row.fetched_at,
-                outcome=row.outcome,
-                status=row.status,
-                size_bytes=row.size_bytes,
-                has_content=bool(row.signature) or is_same,
-                is_changed=False if is_same else is_other,
-            )
-        )
-        before = row.signature or before
-    return visits[::-1]
 
 
 def _join_links(parts: list[UrlLinks]) -> UrlLinks:

@@ -150,6 +150,9 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The page as fetched on {date}, without scripts, images, links and styles: nothing is loaded from its host.",
         "A página como coletada em {date}, sem scripts, imagens, links e estilos: nada é carregado do servidor.",
     ),
+    "copy_show": ("show", "mostrar"),
+    "copy_at": ("Show the copy of {date}", "Mostrar a cópia de {date}"),
+    "copy_current": ("current", "atual"),
     "copy_live": ("Open the live page", "Abrir a página original"),
     "copy_frame": ("The stored page", "A página guardada"),
     "copy_noarchive": (
@@ -213,6 +216,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "refused_date": (
         "{name} must be a date such as 2026, 2026-05 or 2026-05-17.",
         "{name} deve ser uma data como 2026, 2026-05 ou 2026-05-17.",
+    ),
+    "refused_moment": (
+        "{name} must be a date such as 2026-05, 2026-05-17 or 2026-05-17T14:30:00Z.",
+        "{name} deve ser uma data como 2026-05, 2026-05-17 ou 2026-05-17T14:30:00Z.",
     ),
     "refused_semantic": (
         "Semantic search is not installed on this server.",

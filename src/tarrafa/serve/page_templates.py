@@ -55,6 +55,7 @@ def make_environment(translator: Translator, assets_version: str) -> Environment
         quoted=quote_plus,
         size=rough_size,
         iso=iso,
+        exact=exact,
         translate=translator.translate,
         day=translator.day,
         moment=translator.moment,
@@ -126,6 +127,11 @@ def result_page_url(request: SearchRequest, lang: str) -> Callable[[int], str]:
 
 def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def exact(at: float) -> str:
+    """Return a moment to the microsecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def page_numbers(page: int, last: int) -> list[int]:

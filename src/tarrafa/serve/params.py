@@ -1,5 +1,6 @@
 """Parameters of HTTP requests: read, checked against their bounds, and turned into search requests. Pure."""
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -7,6 +8,7 @@ from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 
+from tarrafa.dates import parse_end
 from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, ClauseKind, SearchRequest, has_semantic_model
 from tarrafa.search import parse as parse_query
 from tarrafa.texts import cut
@@ -22,7 +24,7 @@ _API_SWITCHES = ("fresh", "expand", "semantic", "explain")
 # Parameters of each API endpoint; openapi.json describes the same.
 PARAMETERS: dict[str, frozenset[str]] = {
     "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
-    "/api/facts": frozenset(("url", "q")),
+    "/api/facts": frozenset(("url", "q", "at")),
     "/api/explain": frozenset(("url",)),
     "/api/suggest": frozenset(("q",)),
 }
@@ -112,6 +114,15 @@ def url_of(params: Params) -> str:
     if parsed is None:
         raise RefusedError("refused_url")
     return parsed.url
+
+
+def moment_of(params: Params) -> float:
+    """Return the end of the date for which versions are asked; infinity for now."""
+    text = _text(params, "at")
+    found = math.inf if text is None else parse_end(text)
+    if found is None:
+        raise RefusedError("refused_moment", name="at")
+    return found
 
 
 def _page(params: Params, top: int) -> int:
