@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tarrafa.agent import Progress
-    from tarrafa.collection.history import PastVisit
+    from tarrafa.collection import PastVisit
     from tarrafa.errors import ConfigurationError, InputError, PageMissingError, TarrafaError, WorkError
     from tarrafa.extract import Element
     from tarrafa.library.collected_page import CollectedPage
@@ -43,7 +43,7 @@ _PUBLIC = {
     "InputError": "errors",
     "KnownUrl": "library.collection",
     "PageMissingError": "errors",
-    "PastVisit": "collection.history",
+    "PastVisit": "collection",
     "Progress": "agent",
     "SearchHit": "library.collection",
     "TarrafaError": "errors",
