@@ -122,6 +122,11 @@ def test_with_room_for_all_all_that_is_worth_anything_is_visited() -> None:
     assert worth_visiting(values, price, np.ones(3) * 0.99).tolist() == [False, True, True]
 
 
+def test_pages_of_value_0_are_visited_at_no_price() -> None:
+    """A round without a budget takes all that may be visited, and what was just visited may not."""
+    assert worth_visiting(np.array([0.0, 1e-9]), Price(), np.zeros(2)).tolist() == [False, True]
+
+
 # A look.
 
 

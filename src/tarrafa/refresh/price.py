@@ -46,7 +46,10 @@ def price_of(counts: Counts, wanted: float) -> Price:
 
 
 def worth_visiting(values: F64, price: Price, chance: F64) -> NDArray[np.bool_]:
-    """Return which pages are visited; `chance` are random numbers from 0 to 1, one for each page."""
+    """Return which pages are visited, never one of value 0.
+
+    `chance` are random numbers from 0 to 1, one for each page.
+    """
     bins = bins_of(values)
-    found: NDArray[np.bool_] = (bins > price.bin) | ((bins == price.bin) & (bins > 0) & (chance < price.share))
+    found: NDArray[np.bool_] = (bins > 0) & ((bins > price.bin) | ((bins == price.bin) & (chance < price.share)))
     return found
