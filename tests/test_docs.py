@@ -281,7 +281,7 @@ def test_every_part_has_its_place_in_the_import_contracts() -> None:
     layers = re.findall(r"tarrafa\.(\w+)", " ".join(contracts[1]["layers"]))
     parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path in ROOMS} - {"__init__", "__main__"}
     assert set(layers) == parts
-    rooms = parts & {"extract", "fetch", "keep", "obey", "rank", "refresh", "schedule", "search", "simulate", "verify"}
+    rooms = parts & {"extract", "fetch", "keep", "obey", "rank", "refresh", "schedule", "search", "share", "verify"}
     assert {f"tarrafa.{room}" for room in rooms} == set(contracts[0]["modules"])
 
 
