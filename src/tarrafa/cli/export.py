@@ -46,6 +46,7 @@ Out = Annotated[
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="folder to write, missing or empty; - for standard output")
 ]
+AllVersions = Annotated[bool, switch("--versions", "every visit of each URL, not only its current version")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 Exporter = Callable[[list[Snapshot], Path | None, Callable[[int, int], None]], int]  # returns how many were written
 
@@ -58,6 +59,7 @@ def _export(
     what: str,
     exporter: Exporter,
     require: Callable[[Path], None] = require_writable,
+    has_all_versions: bool = False,
 ) -> None:
     file = None if str(out) == "-" else out
     if file is not None:
@@ -73,7 +75,7 @@ def _export(
         def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        count = exporter([Snapshot(folder, number, end)], file, show)
+        count = exporter([Snapshot(folder, number, end, has_all_versions)], file, show)
     if as_json:
         show_json({"out": str(out), what: count})
     else:
@@ -86,14 +88,18 @@ def warc(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = 
     _export(context, directory, out, as_json, "bytes", export_warc)
 
 
-def jsonl(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
+def jsonl(
+    context: typer.Context, directory: Folder, out: Out, versions: AllVersions = False, as_json: AsJson = False
+) -> None:
     """Write each document as one line of JSON."""
-    _export(context, directory, out, as_json, "documents", export_jsonl)
+    _export(context, directory, out, as_json, "documents", export_jsonl, has_all_versions=versions)
 
 
-def parquet(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
+def parquet(
+    context: typer.Context, directory: Folder, out: Out, versions: AllVersions = False, as_json: AsJson = False
+) -> None:
     """Write all documents as one Parquet file."""
-    _export(context, directory, out, as_json, "documents", export_parquet)
+    _export(context, directory, out, as_json, "documents", export_parquet, has_all_versions=versions)
 
 
 def cdxj(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
@@ -101,7 +107,9 @@ def cdxj(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = 
     _export(context, directory, out, as_json, "lines", export_cdxj)
 
 
-def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson = False) -> None:
+def records(
+    context: typer.Context, directory: Folder, out: Out, versions: AllVersions = False, as_json: AsJson = False
+) -> None:
     """Write each HTML page as ||| URL | HTML ||| in UTF-8."""
     _, configuration = open_crawl(context, directory)
     limit = configuration.fetch.body_limit_bytes
@@ -112,7 +120,7 @@ def records(context: typer.Context, directory: Folder, out: Out, as_json: AsJson
         body = decode(page, limit).body
         return as_text(body, encoding_of(page.header("content-type") or "", body))
 
-    _export(context, directory, out, as_json, "pages", partial(export_records, html=html))
+    _export(context, directory, out, as_json, "pages", partial(export_records, html=html), has_all_versions=versions)
 
 
 def markdown(context: typer.Context, directory: Folder, out: OutFolder, as_json: AsJson = False) -> None:

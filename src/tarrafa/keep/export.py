@@ -12,19 +12,23 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tarrafa.disk import is_replaceable, output_file
+from tarrafa.hashes import U64
 from tarrafa.keep.archive_files import Place, archive_files, check_end
 from tarrafa.keep.archive_reader import StoredPage, read_pages, read_whole_pages
 from tarrafa.keep.cdxj import cdxj_line, sorted_lines
 from tarrafa.keep.row_writers import DOCUMENTS
 from tarrafa.keep.segment_reader import TableLayout, count_rows, read_batches, whole_layout
 from tarrafa.keep.segment_writer import group_batches, write_parquet
+from tarrafa.keep.url_groups import current_rows
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
 
 _COPY_BYTES = 1 << 20
+_OFFSET_BITS = np.uint64(40)
 _HEXADECIMAL = ("signature", "similarity")
 
 # Called regularly with how much is done, and the total: bytes of the archive, or rows.
@@ -41,6 +45,7 @@ class Snapshot(NamedTuple):
     paths: CrawlPaths
     checkpoint: int
     end: Place  # of the archive
+    has_all_versions: bool = False  # False to export only the current row of each URL
 
 
 def export_warc(snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress) -> int:
@@ -92,9 +97,10 @@ def export_records(snapshots: Sequence[Snapshot], out: Path | None, progress: Ex
     The format has no escape, so three bars within a page are written `||&#124;`, which means the same in HTML.
     """
     count = 0
+    others = {each.paths.archive: _other_places(each) for each in snapshots}
     with _open_output(out) as file:
-        for _, stored in _stored_pages(snapshots, progress, read_whole_pages):
-            text = html(stored.page)
+        for path, stored in _stored_pages(snapshots, progress, read_whole_pages):
+            text = None if _is_among(stored.place, others[path.parent]) else html(stored.page)
             if text is not None:
                 record = f"||| {stored.page.url} | {text.replace('|||', '||&#124;')} |||\n"
                 file.write(record.encode("utf-8", "replace"))
@@ -157,13 +163,53 @@ def _whole_layout(snapshots: Sequence[Snapshot]) -> TableLayout:
 def _document_batches(
     snapshots: Sequence[Snapshot], layout: TableLayout, progress: ExportProgress
 ) -> Iterator[pa.RecordBatch]:
-    counts = [count_rows(each.paths.documents, DOCUMENTS, each.checkpoint) for each in snapshots]
-    total, done = sum(counts), 0
-    for snapshot in snapshots:
-        for batch in read_batches(snapshot.paths.documents, layout, snapshot.checkpoint):
-            yield batch
+    for batch, _ in exported_rows(snapshots, layout, progress):
+        yield batch
+
+
+def exported_rows(
+    snapshots: Sequence[Snapshot], layout: TableLayout | None, progress: ExportProgress
+) -> Iterator[tuple[pa.RecordBatch, Snapshot]]:
+    """Yield the rows to export, in the order of writing; without a layout, with all columns of the snapshot."""
+    masks = [
+        None if each.has_all_versions else current_rows(each.paths.documents, each.checkpoint) for each in snapshots
+    ]
+    total, done = sum(count_rows(each.paths.documents, DOCUMENTS, each.checkpoint) for each in snapshots), 0
+    for snapshot, mask in zip(snapshots, masks, strict=True):
+        folder, first = snapshot.paths.documents, 0
+        for batch in read_batches(
+            folder, layout or whole_layout(folder, DOCUMENTS, snapshot.checkpoint), snapshot.checkpoint
+        ):
+            if mask is not None:
+                # Rows that a join has added meanwhile are beyond the mask, and left out.
+                wanted = np.flatnonzero(mask[first : first + batch.num_rows])
+                yield batch.take(pa.array(wanted)), snapshot
+            else:
+                yield batch, snapshot
+            first += batch.num_rows
             done += batch.num_rows
-            progress(done, total)
+            progress(min(done, total), total)
+
+
+def _other_places(snapshot: Snapshot) -> U64:
+    """Return the packed places of the rows that are not exported, sorted."""
+    folder, found, first = snapshot.paths.documents, [np.zeros(0, np.uint64)], 0
+    if snapshot.has_all_versions:
+        return found[0]
+    mask = current_rows(folder, snapshot.checkpoint)
+    for batch in read_batches(folder, DOCUMENTS, snapshot.checkpoint, ("archive_file", "archive_offset")):
+        others = np.flatnonzero(~mask[first : first + batch.num_rows])
+        first += batch.num_rows
+        places = batch.take(pa.array(others)).drop_null()
+        files, offsets = (column.to_numpy(zero_copy_only=False).astype(np.uint64) for column in places.columns)
+        found.append(files << _OFFSET_BITS | offsets)
+    return np.sort(np.concatenate(found))
+
+
+def _is_among(place: Place, places: U64) -> bool:
+    packed = np.uint64(place.file) << _OFFSET_BITS | np.uint64(place.offset)
+    at = int(np.searchsorted(places, packed))
+    return at < len(places) and bool(places[at] == packed)
 
 
 def _jsonable(row: dict[str, Any]) -> dict[str, Any]:

@@ -15,15 +15,14 @@ from typing import Any
 from tarrafa.disk import make_folder, map_disk_errors
 from tarrafa.keep.archive_files import Place
 from tarrafa.keep.archive_reader import read_page
-from tarrafa.keep.export import ExportProgress, Snapshot
+from tarrafa.keep.export import ExportProgress, Snapshot, exported_rows
 from tarrafa.keep.row_writers import DOCUMENTS
-from tarrafa.keep.segment_reader import count_rows, read_batches, whole_layout
 from tarrafa.records import Page
 from tarrafa.urls import fingerprint, host_name, path_of
+from tarrafa.versions import VERSION
 
 _SLUG_CHARS = 80
 _UNSAFE = re.compile(r"[^a-z0-9]+")
-_FETCHED = "fetched"
 
 # Characters that JSON allows in a string and YAML does not.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -36,7 +35,7 @@ MarkdownReader = Callable[[Page, str], str | None]
 def export_markdown(
     snapshots: Sequence[Snapshot], out: Path | None, progress: ExportProgress, markdown: MarkdownReader
 ) -> int:
-    """Write the pages that have a document; return their number. Without a folder they go to standard output."""
+    """Write the current pages; return their number. Without a folder they go to standard output."""
     count = 0
     for snapshot, row in _rows(snapshots, progress):
         page = read_page(snapshot.paths.archive, Place(row["archive_file"], row["archive_offset"])).page
@@ -70,16 +69,10 @@ def _yaml(value: Any) -> str:
 
 def _rows(snapshots: Sequence[Snapshot], progress: ExportProgress) -> Iterator[tuple[Snapshot, dict[str, Any]]]:
     """Yield the rows of pages, in the order of writing."""
-    total = sum(count_rows(each.paths.documents, DOCUMENTS, each.checkpoint) for each in snapshots)
-    done = 0
-    for snapshot in snapshots:
-        layout = whole_layout(snapshot.paths.documents, DOCUMENTS, snapshot.checkpoint)
-        for batch in read_batches(snapshot.paths.documents, layout, snapshot.checkpoint):
-            for row in batch.to_pylist():
-                if row["outcome"] == _FETCHED and row["archive_file"] is not None:
-                    yield snapshot, row
-            done += batch.num_rows
-            progress(done, total)
+    for batch, snapshot in exported_rows(snapshots, None, progress):
+        for row in batch.to_pylist():
+            if row["outcome"] == VERSION and row["archive_file"] is not None:
+                yield snapshot, row
 
 
 def _write(out: Path | None, row: dict[str, Any], text: str) -> None:

@@ -15,7 +15,7 @@ from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.errors import DamagedError, LockedError, WorkError
 from tarrafa.keep import DOCUMENTS, LINKS
-from tarrafa.keep.datasets import RowFolder, open_dataset
+from tarrafa.keep.datasets import RowFolder, open_current_documents, open_dataset
 from tarrafa.keep.finder import Finder
 from tarrafa.layout import agents_of
 from tarrafa.library.collected_page import CollectedPage, find_page
@@ -148,17 +148,22 @@ class Collection:
     def _checkpoints(self) -> list[int]:
         return [checkpoint_of(agent.hosts).number for agent in agents_of(self.dir)]
 
-    def documents(self) -> ds.Dataset:
-        """Return the documents as a dataset of pyarrow: one row for each visit that was stored."""
-        return self._dataset("documents")
+    def documents(self, *, versions: bool = False) -> ds.Dataset:
+        """Return the documents as a dataset of pyarrow: the current row of each URL.
+
+        With `versions`, one row for each visit that was stored.
+        """
+        return self._dataset("documents") if versions else open_current_documents(self._parts("documents"))
 
     def links(self) -> ds.Dataset:
         """Return the links as a dataset of pyarrow: one row for each link of a page."""
         return self._dataset("links")
 
     def _dataset(self, table: str) -> ds.Dataset:
-        parts = [RowFolder(getattr(each, table), checkpoint_of(each.hosts).number) for each in agents_of(self.dir)]
-        return open_dataset(parts, DOCUMENTS if table == "documents" else LINKS)
+        return open_dataset(self._parts(table), DOCUMENTS if table == "documents" else LINKS)
+
+    def _parts(self, table: str) -> list[RowFolder]:
+        return [RowFolder(getattr(each, table), checkpoint_of(each.hosts).number) for each in agents_of(self.dir)]
 
     def page(self, url: str, *, at: str | datetime | None = None) -> CollectedPage:
         """Return a page by its URL, as it was at a moment; by default as it is now.

@@ -37,8 +37,10 @@ class TermLookup:
         return self._searcher.doc_freq(field, word)
 
     def documents_with(self, clause: Clause, language: str | None) -> int:
-        """Return how many documents have the word in its most common form."""
-        return max((self.count(field, word) for field, word, _ in self.matching(clause, language)), default=0)
+        """Return about how many documents have the word in its most common form; never more than there are."""
+        counts = (self.count(field, word) for field, word, _ in self.matching(clause, language))
+        # Documents that were replaced are counted until tantivy merges their segments.
+        return min(max(counts, default=0), self.documents_count)
 
     def matching(self, clause: Clause, language: str | None) -> list[Term]:
         """Return the terms by which a document matches a word or prefix."""
