@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -111,10 +112,29 @@ def test_steps_have_a_time_and_first_pages_have_hosts(told: dict[str, Any]) -> N
 
 def test_time_spent_in_every_step_is_shown_per_1000_pages(whole: Path, told: dict[str, Any]) -> None:
     spent, pages = told["spent_seconds"], told["crawl"]["pages"]
-    assert spent.keys() >= set(CrawlStep) - {CrawlStep.NAMES, CrawlStep.CONNECT, CrawlStep.FAILED}
+    assert spent.keys() >= set(CrawlStep) - {CrawlStep.NAMES, CrawlStep.CONNECT, CrawlStep.FAILED, CrawlStep.REFRESH}
     assert all(each["per_1000_pages"] == pytest.approx(1000 * each["sum"] / pages) for each in spent.values())
     titles = [section.title for section in sections_of(make_report(CrawlFolder(whole), 7))]
     assert {"Time spent in each step", "Time compared with the VEUNIQ paper"} <= set(titles)
+
+
+def test_freshness_is_estimated_from_histories_and_judged_over_time(whole: Path, told: dict[str, Any]) -> None:
+    freshness = told["freshness"]
+    with Veuniq(CrawlFolder(whole).repository) as repository:
+        assert sum(freshness["phases"].values()) == repository.counts().collected
+    assert (
+        freshness["pages"]
+        == freshness["phases"]["live"] + freshness["phases"]["missing"] + freshness["phases"]["failing"]
+    )
+    assert freshness["policy"] == "optimal"
+    assert 0.9 < freshness["freshness"] <= 1.0  # the crawl has just ended
+    assert (freshness["refreshes"], freshness["changes"]) == (0, 0)
+    assert sum(each["pages"] for each in freshness["hosts"]) == freshness["pages"]
+    assert freshness["over_time"][-1]["pages"] == told["outcomes"]["fetched"]
+    later = make_report(CrawlFolder(whole), 7, "uniform", now=time.time() + 30 * 86_400).freshness
+    assert later.total.mean(later.total.fresh) < freshness["freshness"] - 0.2
+    titles = [section.title for section in sections_of(make_report(CrawlFolder(whole), 7))]
+    assert {"Freshness", "Phases of collected URLs", "Freshness over time"} <= set(titles)
 
 
 def test_ranks_are_shown_when_they_are_there(whole: Path, told: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ def command(
     folder, configuration = open_crawl(context, directory)
     if out is not None:
         require_writable(out)
-    report = make_report(folder, configuration.crawl.in_flight)
+    report = make_report(folder, configuration.crawl.in_flight, configuration.refresh.policy)
     if out is not None:
         page = html_page(directory.resolve().name, time.time(), sections_of(report))
         with output_file(out) as file:

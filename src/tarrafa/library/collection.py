@@ -188,7 +188,8 @@ class Collection:
 
     def report(self) -> dict[str, Any]:
         """Return the statistics of `tarrafa report --json`."""
-        return make_report(self._folder, configuration_of({}, self._folder).crawl.in_flight).as_json()
+        configuration = configuration_of({}, self._folder)
+        return make_report(self._folder, configuration.crawl.in_flight, configuration.refresh.policy).as_json()
 
 
 def _known(known: Known) -> KnownUrl:

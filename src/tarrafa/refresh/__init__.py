@@ -7,10 +7,23 @@ best first. Pure: it does no I/O and reads no clock.
     price      the value above which the bandwidth is filled, from counts of values
     looks      a look at the pages of a block
     rounds     when blocks are looked at, and how many visits a round may choose
+    estimates  how fresh the collection is believed to be
+    hindsight  how fresh it was over time, by what its visits found
 
 Not done here: storing histories (`verify`), and politeness: a refresh takes a turn of its host like every visit.
 """
 
+from tarrafa.refresh.estimates import FreshnessSums, expected_ages, fresh_shares, freshness_by_host
+from tarrafa.refresh.hindsight import (
+    CHANGED,
+    ENDED,
+    UNCHANGED,
+    PastFreshness,
+    PastVisits,
+    VisitSample,
+    freshness_at,
+    ordered_visits,
+)
 from tarrafa.refresh.looks import Look, LookSettings, LookTime, look, values_at
 from tarrafa.refresh.policies import (
     POLICIES,
@@ -31,8 +44,12 @@ from tarrafa.refresh.rounds import Load, Rounds, RoundSettings
 
 __all__ = [
     "BINS",
+    "CHANGED",
+    "ENDED",
     "POLICIES",
+    "UNCHANGED",
     "ByImportance",
+    "FreshnessSums",
     "Load",
     "Look",
     "LookSettings",
@@ -41,14 +58,22 @@ __all__ = [
     "Never",
     "Optimal",
     "PageStates",
+    "PastFreshness",
+    "PastVisits",
     "Price",
     "Proportional",
     "RefreshPolicy",
     "RoundSettings",
     "Rounds",
     "Uniform",
+    "VisitSample",
     "counts_of_values",
+    "expected_ages",
+    "fresh_shares",
+    "freshness_at",
+    "freshness_by_host",
     "look",
+    "ordered_visits",
     "page_states",
     "price_of",
     "proportional_rate",

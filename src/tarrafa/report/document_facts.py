@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tarrafa.rank import Ranks, fingerprints_of
 from tarrafa.report.counters import DuplicateCounter, Histogram, TextCounter, Timeline
+from tarrafa.report.freshness_facts import FreshnessFacts
 
 REPORT_COLUMNS = (
     *("url", "host", "site", "fetched_at", "outcome", "status", "media_type", "language", "signature"),
@@ -23,8 +24,9 @@ CUT_PAGES = 1_000  # listed by URL
 class DocumentFacts:
     """Filled by `read`: answers that were kept, and pages, which are those with a 2xx status."""
 
-    def __init__(self, ranks: Ranks | None = None) -> None:
+    def __init__(self, ranks: Ranks | None = None, freshness: FreshnessFacts | None = None) -> None:
         self._ranks = ranks
+        self._freshness = freshness
         # Of all answers.
         self.statuses = TextCounter()
         # Of pages only, since other answers are no part of the collection. A page that was kept twice counts twice.
@@ -47,6 +49,8 @@ class DocumentFacts:
 
     def _read(self, batch: pa.RecordBatch) -> None:
         self.statuses.add_column(batch.column("status"))
+        if self._freshness is not None:
+            self._freshness.read_documents(batch)
         self._read_pages(batch.filter(pc.equal(batch.column("outcome"), "fetched")))
 
     def _read_pages(self, batch: pa.RecordBatch) -> None:

@@ -2,21 +2,23 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarrafa.agent import CrawlFolder, HostDatabaseReader, Totals, spent_seconds
+from tarrafa.agent import CHANGED, REFRESHES, CrawlFolder, HostDatabaseReader, Totals, spent_seconds
 from tarrafa.keep import DOCUMENTS, read_batches
 from tarrafa.layout import CrawlPaths, agents_of, part_of
 from tarrafa.rank import Ranks
 from tarrafa.report.counters import DuplicateCounts
 from tarrafa.report.document_facts import FIRST_PAGES, REPORT_COLUMNS, DocumentFacts
+from tarrafa.report.freshness_facts import FreshnessFacts
 from tarrafa.report.host_facts import HostFacts
 from tarrafa.report.spent_time import per_1000
-from tarrafa.verify import counts_of
+from tarrafa.verify import block_histories, counts_of
 
 TOP = 20  # rows of a table
 SPANS = 60  # of time
@@ -62,6 +64,7 @@ class Report:
     disk: list[DiskUsage]
     duplicates: DuplicateCounts
     has_ranks: bool
+    freshness: FreshnessFacts
 
     @property
     def seconds(self) -> float:
@@ -99,6 +102,7 @@ class Report:
             "size_bytes": documents.sizes.as_json(),
             "levels": {str(level): count for level, count in sorted(documents.levels.items())[:LEVELS]},
             "copies": self.duplicates.as_json(),
+            "freshness": {**self._refreshes(), **self.freshness.as_json(SPANS)},
             "cuts": documents.cuts.top(TOP).as_json(),
             "cut_pages": [{"url": url, "cuts": cuts} for url, cuts in documents.cut_pages],
             "ranks": documents.ranks.as_json() if self.has_ranks else None,
@@ -110,6 +114,10 @@ class Report:
             step: {"sum": seconds, "per_1000_pages": per_1000(seconds, pages)}
             for step, seconds in self.spent_seconds.items()
         }
+
+    def _refreshes(self) -> dict[str, Any]:
+        count, changed = self.totals[REFRESHES], self.totals[CHANGED]
+        return {"refreshes": count, "refreshes_changed": changed, "outcomes": self.totals.named("refresh")}
 
     def _crawl(self) -> dict[str, Any]:
         timeline, pages, size_bytes = self.documents.timeline, self.totals["pages"], self.totals["bytes"]
@@ -134,10 +142,14 @@ class Report:
         }
 
 
-def make_report(folder: CrawlFolder, in_flight: int) -> Report:
-    """Report what is saved now. What a running crawl saves meanwhile may or may not be included."""
+def make_report(folder: CrawlFolder, in_flight: int, policy: str = "optimal", now: float | None = None) -> Report:
+    """Report what is saved now. What a running crawl saves meanwhile may or may not be included.
+
+    `policy` is the one by which pages are visited again; `now` is the wall-clock time.
+    """
     ranks = Ranks.open(folder.ranks)
-    documents, hosts, totals = DocumentFacts(ranks), HostFacts(), Totals()
+    freshness = FreshnessFacts(policy, time.time() if now is None else now)
+    documents, hosts, totals = DocumentFacts(ranks, freshness), HostFacts(), Totals()
     host_statuses: dict[str, dict[str, int]] = {}
     agents = list(agents_of(folder.root))
     for agent in agents:
@@ -146,6 +158,7 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
             _add_statuses(host_statuses, database.host_statuses())
             hosts.read(database)
         totals.update(agent_totals)
+        freshness.read_histories(block_histories(agent.repository))
         documents.read(read_batches(agent.documents, DOCUMENTS, number, REPORT_COLUMNS))
     status = folder.read_status()
     return Report(
@@ -160,6 +173,7 @@ def make_report(folder: CrawlFolder, in_flight: int) -> Report:
         disk=_disk_usage(folder.root),
         duplicates=documents.duplicates.counts(),
         has_ranks=ranks is not None,
+        freshness=freshness,
     )
 
 

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
+from tarrafa.agent import CHANGED, REFRESHES
+from tarrafa.histories import DAY_SECONDS, Phase
 from tarrafa.report.counters import Histogram, HistogramBar, TextCounter
 from tarrafa.report.document_facts import CUT_PAGES, FIRST_PAGES
 from tarrafa.report.report import LEVELS, SPANS, TOP, DiskUsage, Report
@@ -51,6 +53,10 @@ def sections_of(report: Report, spans_limit: int = SPANS) -> list[ReportSection]
         _steps(report),
         *_spent(report),
         _over_time(report, spans_limit),
+        _freshness(report),
+        _phases(report),
+        _fresh_hosts(report),
+        _fresh_over_time(report, spans_limit),
         _sizes(report),
         _levels(report),
         _copies(report),
@@ -217,6 +223,64 @@ def _over_time(report: Report, limit: int) -> ReportSection:
     note = f"by when the fetch began, in spans of {width}; the first and the last are incomplete"
     columns = ("from (UTC)", "pages", "pages/min", "bodies/min, decompressed")
     return ReportSection("Pages over time", note, columns, rows, Plot(PlotKind.VERTICAL, bars))
+
+
+def _freshness(report: Report) -> ReportSection:
+    freshness, totals = report.freshness, report.totals
+    total, again, changed = freshness.total, totals[REFRESHES], totals[CHANGED]
+    rows = [
+        ("policy", freshness.policy),
+        ("pages with a copy", f"{total.pages:,.0f}"),
+        ("fresh copies", f"{total.mean(total.fresh):.1%}"),
+        ("mean age of copies", _days(total.mean(total.age_days))),
+        ("stale for more than a week", f"{total.mean(total.wrong):.1%}"),
+        ("visited again", f"{again:,}"),
+        ("of these, changed", f"{changed:,} ({_share(changed, again)})" if again else "0"),
+    ]
+    note = "estimated from what visits found, by importance; the age of a copy is how long it has been stale"
+    return ReportSection("Freshness", note, ("", ""), rows if total.pages else [])
+
+
+def _phases(report: Report) -> ReportSection:
+    phases = report.freshness.phases
+    counts = {phase.name.lower(): int(phases[phase]) for phase in Phase if phases[phase]}
+    return _counted("Phases of collected URLs", "what their last visits found", "phase", counts, int(phases.sum()))
+
+
+def _fresh_hosts(report: Report) -> ReportSection:
+    rows = [
+        (
+            _name(host),
+            f"{sums.pages:,.0f}",
+            f"{sums.mean(sums.fresh):.1%}",
+            _days(sums.mean(sums.age_days)),
+            f"{sums.visits:,.0f}",
+            f"{sums.changed_share:.1%}" if sums.visits > sums.pages else "",
+        )
+        for host, sums in report.freshness.top
+    ]
+    columns = ("host", "copies", "fresh", "mean age", "visits", "found a change")
+    return ReportSection("Freshness of the hosts with most copies", "estimated, as above", columns, rows)
+
+
+def _fresh_over_time(report: Report, limit: int) -> ReportSection:
+    found = report.freshness.over_time(limit)
+    rows = [
+        (_moment(each.at_seconds), f"{each.pages:,}", f"{each.freshness:.1%}", _days(each.age_days))
+        for each in found
+        if each.pages
+    ]
+    bars = [(_moment(each.at_seconds), each.freshness, f"{each.freshness:.1%}") for each in found if each.pages]
+    sampled = report.freshness.sample.share
+    note = "judged by what later visits found, all pages alike" + (
+        "" if sampled == 1 else f"; of {sampled:.1%} of them"
+    )
+    columns = ("at (UTC)", "copies", "fresh", "mean age")
+    return ReportSection("Freshness over time", note, columns, rows, Plot(PlotKind.VERTICAL, bars))
+
+
+def _days(days: float) -> str:
+    return rough_duration(days * DAY_SECONDS)
 
 
 def _sizes(report: Report) -> ReportSection:

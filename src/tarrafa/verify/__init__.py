@@ -44,6 +44,7 @@ from tarrafa.verify.memory_repository import MemoryRepository
 from tarrafa.verify.veuniq import (
     RepositoryBounds,
     Veuniq,
+    block_histories,
     counts_of,
     host_urls,
     hosts_left,
@@ -80,6 +81,7 @@ __all__ = [
     "UrlState",
     "Veuniq",
     "Weigh",
+    "block_histories",
     "by_priority",
     "counts_of",
     "drain",

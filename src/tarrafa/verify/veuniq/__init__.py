@@ -21,6 +21,7 @@ Not done here: keeping the text of a URL in memory, or writing it twice.
 from tarrafa.verify.veuniq.cycle_writer import RepositoryBounds
 from tarrafa.verify.veuniq.engine import Veuniq
 from tarrafa.verify.veuniq.snapshots import (
+    block_histories,
     counts_of,
     host_urls,
     hosts_left,
@@ -35,6 +36,7 @@ from tarrafa.verify.veuniq.snapshots import (
 __all__ = [
     "RepositoryBounds",
     "Veuniq",
+    "block_histories",
     "counts_of",
     "host_urls",
     "hosts_left",

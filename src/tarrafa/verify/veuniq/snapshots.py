@@ -4,11 +4,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
-from tarrafa.verify.contract import HASHES, HostUrls, Known, RepositoryCounts, UrlOrder, UrlPlace, by_priority
+from tarrafa.verify.contract import (
+    HASHES,
+    BlockHistories,
+    HostUrls,
+    Known,
+    RepositoryCounts,
+    UrlOrder,
+    UrlPlace,
+    by_priority,
+)
 from tarrafa.verify.keys import keys_of
 from tarrafa.verify.veuniq.block_files import BlockFiles
 from tarrafa.verify.veuniq.reader import RepositoryReader, problems
@@ -19,6 +28,8 @@ from tarrafa.verify.veuniq.stored_files import MANIFEST, read_manifest
 _READ_TRIES = 5
 
 T = TypeVar("T")
+# The histories of a block with the mean rate of all pages, and where the next block begins.
+_HistoriesAndEnd: TypeAlias = tuple[tuple[BlockHistories, float] | None, int]
 
 
 def is_repository(folder: Path) -> bool:
@@ -87,6 +98,23 @@ def known_urls(folder: Path) -> Iterator[Known]:
         empty: tuple[Iterator[Known], int] = (iter(()), HASHES)
         found, first = _read_unchanged(folder, partial(_begin_block, folder, first), empty)
         yield from found
+
+
+def block_histories(folder: Path) -> Iterator[tuple[BlockHistories, float]]:
+    """Yield the histories of each block as of a recent commit, and the mean rate of change of all pages then."""
+    first = 0
+    while first < HASHES:
+        # A block may be split in the meantime, and never joined with another.
+        empty: _HistoriesAndEnd = (None, HASHES)
+        found, first = _read_unchanged(folder, partial(_histories_of, folder, first), empty)
+        if found is not None:
+            yield found
+
+
+def _histories_of(folder: Path, first: int, state: RepositoryState) -> tuple[tuple[BlockHistories, float] | None, int]:
+    """Return the histories of the block that has the hash `first`, and where the next block begins."""
+    block = next(each for each in state.blocks if each.first <= first < each.end)
+    return (RepositoryReader(BlockFiles(folder), state).histories(block), state.mean_rate()), block.end
 
 
 def _begin_block(folder: Path, first: int, state: RepositoryState) -> tuple[Iterator[Known], int]:
