@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from tarrafa.agent.outcomes import DOUBTED, Outcome, outcome_of
+from tarrafa.agent.outcomes import DOUBTED, NO_FILE, Outcome, outcome_of
 from tarrafa.agent.validators import cache_seconds, content_seconds
 from tarrafa.extract import Extract
 from tarrafa.histories import DAY_SECONDS, Change, Phase, phase_after
@@ -56,7 +56,7 @@ class PageRefresh(NamedTuple):
     @property
     def had_content(self) -> bool:
         """True if the page was counted as one before."""
-        return self.known.signature != 0 and (self.head is None or 200 <= self.head.status < 300)
+        return self.known.file != NO_FILE if self.head is None else 200 <= self.head.status < 300
 
 
 class Landing(NamedTuple):
@@ -172,6 +172,8 @@ def read_landing(
     known, first = refresh.known, first_landing(page, found, body)
     change = change_between((known.signature, known.similarity), (first.signature, first.similarity))
     is_same = page.is_success and change is Change.NONE and _has_facts(refresh, facts)
+    if not (known.signature or refresh.had_content):
+        change = Change.NONE  # this is the first content
     return first._replace(
         outcome=Outcome.UNCHANGED if is_same else first.outcome,
         change=change,
@@ -183,7 +185,8 @@ def read_landing(
 
 def _has_facts(refresh: PageRefresh, facts: str) -> bool:
     """Return True if the index has the page with these facts."""
-    return refresh.is_indexed and refresh.head is not None and header(refresh.head.fields, FACTS) == facts
+    head = refresh.head
+    return refresh.is_indexed and refresh.had_content and head is not None and header(head.fields, FACTS) == facts
 
 
 def lost_landing(known: KnownPage, status: int, at: float, is_doubted: bool) -> Landing:
