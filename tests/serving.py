@@ -214,6 +214,8 @@ class FakeSearch:
             raise RuntimeError("/secret/place is broken")
         if request.text == "nothing":
             return Results((), 0, 0.001, 1, suggestion="tarrafa")
+        if request.text == "tarafa" and not request.verbatim:
+            return Results(tuple(HITS[:2]), 2, 0.001, 1, suggestion="tarrafa", is_corrected=True)
         start = (request.page - 1) * request.top
         hits = tuple(HITS[start : start + request.top])
         return Results(hits, len(HITS), 0.0042, request.page)

@@ -92,7 +92,12 @@ def test_pages_follow_each_other(nets: Search) -> None:
 
 
 def test_misspelt_word_is_corrected(nets: Search) -> None:
-    assert nets.search(SearchRequest("fishign boats")).suggestion == "fishing boats"
+    found = nets.search(SearchRequest("fishign boats"))
+    assert found.suggestion == "fishing boats"
+    assert found.is_corrected
+    assert [hit.url for hit in found.hits] == [hit.url for hit in nets.search(SearchRequest("fishing boats")).hits]
+    verbatim = nets.search(SearchRequest("fishign", verbatim=True))
+    assert (verbatim.suggestion, verbatim.is_corrected, verbatim.hits) == ("fishing", False, ())
     assert nets.search(SearchRequest("fishing boats")).suggestion is None
 
 

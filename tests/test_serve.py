@@ -95,6 +95,13 @@ def test_no_result_offers_another_spelling(page: Served) -> None:
     assert 'Did you mean <a href="/search?q=tarrafa">tarrafa</a>' in answer.text
 
 
+def test_misspelt_query_gives_results_of_the_corrected_one_and_a_way_back(page: Served) -> None:
+    answer = page.ask("/search?q=tarafa")
+    assert "These are results for tarrafa. Search instead for tarafa." in words_of(answer)
+    assert '<a href="/search?q=tarafa&amp;verbatim=1">tarafa</a>' in answer.text
+    assert "These are results for" not in page.ask("/search?q=tarafa&verbatim=1").text
+
+
 def test_empty_query_shows_the_home_page(page: Served) -> None:
     assert "can be searched" in words_of(page.ask("/search?q=+"))
 

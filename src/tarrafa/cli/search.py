@@ -38,6 +38,7 @@ def command(
         bool, switch("--semantic", "prefer pages of similar meaning; needs the extra semantic")
     ] = False,
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
+    verbatim: Annotated[bool, switch("--verbatim", "search as it is spelled, also if no page has a word")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Search the indexed pages of a crawl. Works while the crawl and the index run.
@@ -46,7 +47,15 @@ def command(
     """
     folder, _ = open_crawl(context, directory)
     request = SearchRequest(
-        query, top=top, page=page, per_site=per_site, expand=expand, fresh=fresh, semantic=semantic, explain=explain
+        query,
+        top=top,
+        page=page,
+        per_site=per_site,
+        expand=expand,
+        fresh=fresh,
+        semantic=semantic,
+        explain=explain,
+        verbatim=verbatim,
     )
     results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
     if as_json:
@@ -66,7 +75,9 @@ def show(results: Results, request: SearchRequest) -> None:
     about = "about " if results.is_estimated else ""
     found = f"{about}{results.count:,} pages" if results.count != 1 else "1 page"
     out.print(Text(f"{found} in {1_000 * results.seconds:.0f} ms", "dim"))
-    if results.suggestion:
+    if results.is_corrected:
+        out.print(Text(f"Results for: {printable(results.suggestion or '')}. Add --verbatim to search as typed."))
+    elif results.suggestion:
         out.print(Text(f"Did you mean: {printable(results.suggestion)}"))
     for number, hit in enumerate(results.hits, first + 1):
         out.print(_shown(number, hit), soft_wrap=True)

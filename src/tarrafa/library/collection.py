@@ -87,6 +87,7 @@ class Collection:
         expand: bool = False,
         fresh: bool = False,
         semantic: bool = False,
+        verbatim: bool = False,
     ) -> list[SearchHit]:
         """Return the best pages for a query, after indexing what is new. The options are those of `tarrafa search`."""
         self._index_news()
@@ -102,6 +103,7 @@ class Collection:
             language=language,
             after=after,
             before=before,
+            verbatim=verbatim,
         )
         results = Search.open(self.dir, Ranks.open(self._folder.ranks)).search(request)
         return [

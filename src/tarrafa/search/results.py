@@ -27,6 +27,7 @@ class SearchRequest:
     after: str | None = None
     before: str | None = None
     explain: bool = False
+    verbatim: bool = False  # search as it is spelled, also if no document has a word
 
     def __post_init__(self) -> None:
         if not 1 <= self.top <= TOP_MAX:
@@ -70,6 +71,7 @@ class Results:
     seconds: float
     page: int
     suggestion: str | None = None  # the query with its spelling corrected
+    is_corrected: bool = False  # True if the hits are those of the suggestion
     filters: tuple[Filter, ...] = ()  # those of the query and of the request
     is_estimated: bool = False
 

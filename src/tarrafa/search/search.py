@@ -127,21 +127,30 @@ class Search:
         return sum(snapshot.documents_count for snapshot in self._snapshots)
 
     def search(self, request: SearchRequest) -> Results:
-        """Return one page of results."""
+        """Return one page of results, of the corrected query if a word is spelled as in no document."""
         started = time.perf_counter()
         order = self._order(request)
         if order is None:
             return Results((), 0, time.perf_counter() - started, request.page)
+        suggestion = order.suggestion
+        corrected = None if suggestion is None or request.verbatim else self._corrected(request, suggestion)
+        order = corrected or order
         hits = self._page(order, request)
         return Results(
             hits=hits,
             count=max(order.matches_count, len(hits)),
             seconds=time.perf_counter() - started,
             page=request.page,
-            suggestion=order.suggestion,
+            suggestion=suggestion,
+            is_corrected=corrected is not None,
             filters=order.plan.query.filters,
             is_estimated=any(each.is_estimated for each in order.matches[: len(order.snapshots)]),
         )
+
+    def _corrected(self, request: SearchRequest, suggestion: str) -> _Order | None:
+        """Order the results of the corrected query; None if it has none."""
+        order = self._order(replace(request, text=suggestion, verbatim=True))
+        return order if order is not None and order.groups else None
 
     def suggest(self, prefix: str, limit: int) -> list[str]:
         """Return completions of a query that is being typed."""

@@ -17,7 +17,7 @@ def results_json(results: Results | None, query: str) -> dict[str, Any]:
     if results is None:
         return {
             "query": query, "count": 0, "is_estimated": False, "seconds": 0.0, "page": 1, "suggestion": None,
-            "filters": [], "hits": [], "is_indexed": False,
+            "is_corrected": False, "filters": [], "hits": [], "is_indexed": False,
         }  # fmt: skip
     return {
         "query": query,
@@ -26,6 +26,7 @@ def results_json(results: Results | None, query: str) -> dict[str, Any]:
         "seconds": round(results.seconds, 6),
         "page": results.page,
         "suggestion": results.suggestion,
+        "is_corrected": results.is_corrected,
         "filters": [each._asdict() for each in results.filters],
         "hits": [_hit_json(hit) for hit in results.hits],
         "is_indexed": True,
@@ -147,6 +148,7 @@ _SEARCH_PARAMETERS = [
     _switch("expand", "add words that the best results have in common"),
     _switch("semantic", "prefer results of similar meaning; an error if the extra tarrafa[semantic] is not installed"),
     _switch("explain", "return the parts of each score"),
+    _switch("verbatim", "search as it is spelled, also if no page has a word"),
 ]
 
 _URL = _parameter(
@@ -196,6 +198,7 @@ SCHEMAS: dict[str, Any] = {
         seconds=_NUMBER,
         page=_COUNT,
         suggestion={"type": ["string", "null"], "description": "the query with its spelling corrected"},
+        is_corrected={**_FLAG, "description": "the hits are those of the suggestion"},
         filters=_list(_object(name=_TEXT, value=_TEXT, is_excluded=_FLAG)),
         hits=_list({"$ref": "#/components/schemas/Hit"}),
         is_indexed={**_FLAG, "description": "false if nothing is indexed yet"},

@@ -59,6 +59,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "took": ("{milliseconds} ms", "{milliseconds} ms"),
     "page_number": ("page {page}", "página {page}"),
     "did_you_mean": ("Did you mean", "Você quis dizer"),
+    "corrected": ("These are results for", "Estes são os resultados de"),
+    "search_verbatim": ("Search instead for", "Pesquisar em vez disso"),
     "none_title": ("No results", "Nenhum resultado"),
     "none_text": (
         "Try other words, fewer words, or fewer filters.",

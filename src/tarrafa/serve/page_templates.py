@@ -115,6 +115,7 @@ def result_page_url(request: SearchRequest, lang: str) -> Callable[[int], str]:
         before=request.before,
         fresh=request.fresh,
         expand=request.expand,
+        verbatim=request.verbatim,
         lang=lang,
     )
 

@@ -20,7 +20,7 @@ PAGE_HITS = 10
 SUGGESTIONS_LIMIT = 8
 EXPLAINED_LIMIT = 100  # results searched for the page whose position is explained
 
-_API_SWITCHES = ("fresh", "expand", "semantic", "explain")
+_API_SWITCHES = ("fresh", "expand", "semantic", "explain", "verbatim")
 # Parameters of each API endpoint; openapi.json describes the same.
 PARAMETERS: dict[str, frozenset[str]] = {
     "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
@@ -74,11 +74,12 @@ def search_request(params: Params) -> SearchRequest:
         before=_date(params, "before"),
         fresh=_switch(params, "fresh"),
         expand=_switch(params, "expand"),
+        verbatim=_switch(params, "verbatim"),
     )
 
 
 def api_request(params: Params) -> SearchRequest:
-    """Return the request of the API, which also takes `top`, `per_site`, `semantic` and `explain`."""
+    """Return the request of the API, which also takes `top`, `per_site`, `semantic`, `explain` and more."""
     require_known("/api/search", params)
     top = _number(params, "top", PAGE_HITS, 1, TOP_MAX)
     return SearchRequest(
@@ -94,6 +95,7 @@ def api_request(params: Params) -> SearchRequest:
         expand=_switch(params, "expand"),
         semantic=_semantic(params),
         explain=_switch(params, "explain"),
+        verbatim=_switch(params, "verbatim"),
     )
 
 
