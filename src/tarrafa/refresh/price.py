@@ -18,10 +18,10 @@ _ONE, _STEPS = 160, 8
 
 
 class Price(NamedTuple):
-    """Pages above this bin are visited, and of the bin itself a share."""
+    """Pages above this bin are visited, and of the bin itself a share. By default all that are worth anything."""
 
-    bin: int = -1
-    share: float = 1.0
+    bin: int = 0
+    share: float = 0.0
 
 
 def bins_of(values: F64) -> NDArray[np.int64]:

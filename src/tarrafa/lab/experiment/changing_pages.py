@@ -46,6 +46,12 @@ class ChangingPages:
         moments = np.split(self._moments, self._starts[1:-1])
         return ChangingPages(self.hosts, self.importance, days, [each[each < days] for each in moments], self.rates)
 
+    def part(self, which: Ints) -> "ChangingPages":
+        """Return some of the pages, with the importance that they have among all."""
+        moments = np.split(self._moments, self._starts[1:-1])
+        some = [moments[page] for page in which]
+        return ChangingPages(self.hosts[which], self.importance[which], self.days, some, self.rates[which])
+
 
 def changing_pages(pages: int, hosts: int, days: float, rng_seed: int) -> ChangingPages:
     """Return the pages of a synthetic web that exist from its beginning for so many days."""
