@@ -66,7 +66,7 @@ def exported(crawl: VersionedCrawl, kind: str, *options: str) -> Path:
 def test_exports_have_current_rows_or_all(crawl: VersionedCrawl) -> None:
     texts = [json.loads(line)["text"] for line in exported(crawl, "jsonl").read_text().splitlines()]
     assert texts == ["only b", "new a", ""]
-    every = pq.read_table(exported(crawl, "parquet", "--versions"), columns=["text"])["text"].to_pylist()
+    every = pq.read_table(exported(crawl, "parquet", "--all-versions"), columns=["text"])["text"].to_pylist()
     assert every == ["old a", "only b", "new a", "", "lost c", ""]
     pages = [path.read_text() for path in sorted(exported(crawl, "markdown").rglob("*.md"))]
     assert [page.splitlines()[-1] for page in pages] == ["new a", "only b"]

@@ -26,6 +26,7 @@ COMMANDS = (
     "explain",
     "page",
     "report",
+    "prune",
     "rank",
     "index",
     "search",

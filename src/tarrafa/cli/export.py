@@ -46,7 +46,7 @@ Out = Annotated[
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="folder to write, missing or empty; - for standard output")
 ]
-AllVersions = Annotated[bool, switch("--versions", "every visit of each URL, not only its current version")]
+AllVersions = Annotated[bool, switch("--all-versions", "every visit of each URL, not only its current version")]
 AsJson = Annotated[bool, switch("--json", "print one JSON object")]
 Exporter = Callable[[list[Snapshot], Path | None, Callable[[int, int], None]], int]  # returns how many were written
 

@@ -279,6 +279,14 @@ class KeepSection:
 
     file_limit_bytes: int = _key(SizeType("1MB", "100GB"), "1GB", "approximate size of an archive file")
     checkpoint_seconds: float = _key(DurationType("100ms", "1h"), "15s", "maximum time between two checkpoints")
+    versions: int = _key(
+        IntegerType(0, 1_000_000), 0, "versions of a page that tarrafa prune keeps, the newest; 0 for all"
+    )
+    version_age_seconds: float | None = _key(
+        OptionalType(DurationType("1s", "36500d")),
+        "none",
+        "versions that were replaced longer ago than this are removed by tarrafa prune; none for never",
+    )
 
 
 @dataclass(frozen=True, slots=True)

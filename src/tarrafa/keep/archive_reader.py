@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError
-from tarrafa.keep.archive_files import BEGINNING, Place, archive_files, check_end
+from tarrafa.keep.archive_files import BEGINNING, Place, archive_files, check_end, removed_files
 from tarrafa.keep.gzip_members import GzipMember, MemberError, read_members
 from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored_name
 from tarrafa.records import Headers, Page, Timings, header
@@ -136,6 +136,8 @@ def page_at(files: dict[int, Path], place: Place) -> StoredPage:
     """Return the page at a place; a revisit without its body."""
     path = files.get(place.file)
     if path is None:
+        if place.file in _removed(files):
+            raise DamagedError(f"file number {place.file} of the archive was removed with the versions that it held")
         raise DamagedError(f"file number {place.file} of the archive is missing; restore it from a copy")
     group: list[WarcRecord] = []
     for record in _records_of(path, place.file, place.offset):
@@ -152,7 +154,14 @@ def page_at(files: dict[int, Path], place: Place) -> StoredPage:
 def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
     if stored.original is None or stored.page.status == NOT_MODIFIED:
         return stored
+    if stored.original.file not in files and stored.original.file in _removed(files):
+        # Only a visit that was itself replaced refers to a file that was removed.
+        return stored
     return stored._replace(page=stored.page._replace(body=content_of(files, stored).page.body))
+
+
+def _removed(files: dict[int, Path]) -> frozenset[int]:
+    return next((removed_files(path.parent) for path in files.values()), frozenset())
 
 
 def content_of(files: dict[int, Path], revisit: StoredPage) -> StoredPage:

@@ -28,6 +28,7 @@ _KEY_BITS = 64
 class UrlGroups(NamedTuple):
     """Rows of some URLs: those of one URL together, in the order of writing."""
 
+    keys: U64  # fingerprints
     rows: I64  # numbers of rows
     groups: I64  # for each of them: the number of its URL, from 0
     is_version: Mask
@@ -67,7 +68,7 @@ def url_groups(folder: Path, checkpoint: int, range_rows: int = _RANGE_ROWS) -> 
             rows = rows[order]
             own = keys[rows]
             groups = np.cumsum(np.concatenate([[False], own[1:] != own[:-1]])) if len(own) else np.zeros(0, np.int64)
-            yield UrlGroups(rows, groups.astype(np.int64), is_version[rows], is_mere[rows])
+            yield UrlGroups(own, rows, groups.astype(np.int64), is_version[rows], is_mere[rows])
 
 
 def _rows_in(keys: U64, number: int, shift: int) -> I64:
