@@ -52,6 +52,7 @@ bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_extract.py
 	$(BIN)/python benchmarks/bench_web.py
 	$(BIN)/python benchmarks/bench_repository.py
+	$(BIN)/python benchmarks/bench_refresh.py
 	$(BIN)/python benchmarks/bench_crawl.py
 	$(BIN)/python benchmarks/bench_real.py
 	$(BIN)/python benchmarks/bench_event_loop.py

@@ -156,8 +156,11 @@ class SteadyRefresh:
     def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
         found, policy = self._repository.histories(block), self._settings.policy
         rates, intervals = rates_of(found, self._repository.mean_rate()), self._settings.intervals.of(found)
-        counts = counts_of_values(values_at(found.histories, rates, policy, at.wall, intervals))
-        price = self._rounds.price(block, counts, load, at.monotonic)
+
+        def first_counts() -> NDArray[np.int64]:
+            return counts_of_values(values_at(found.histories, rates, policy, at.wall, intervals))
+
+        price = self._rounds.price(block, first_counts, load, at.monotonic)
         time = LookTime(at.wall, self._rounds.round_seconds)
         chance = self._chance.random(len(rates))
         chosen = look(found.histories, rates, policy, price, time, chance, intervals)

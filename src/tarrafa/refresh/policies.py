@@ -96,13 +96,16 @@ class Optimal(NamedTuple):
 
 def stale_value(shape: F64, days: F64, elapsed: F64) -> F64:
     """Return τ·C(τ) − ∫C for the probability that a copy is stale, under a Gamma belief."""
-    still_fresh = np.exp(-shape * np.log1p(elapsed / days))
-    return np.maximum(fresh_days(shape, days, elapsed) - elapsed * still_fresh, 0.0)
+    logs = np.log1p(elapsed / days)
+    return np.maximum(_fresh_days(shape, days, logs) - elapsed * np.exp(-shape * logs), 0.0)
 
 
 def fresh_days(shape: F64, days: F64, elapsed: F64) -> F64:
     """Return for how many days a copy that is so old is expected to have been fresh, under a Gamma belief."""
-    logs = np.log1p(elapsed / days)
+    return _fresh_days(shape, days, np.log1p(elapsed / days))
+
+
+def _fresh_days(shape: F64, days: F64, logs: F64) -> F64:
     power = shape - 1.0
     is_one = np.abs(power) < 1e-6
     safe = np.where(is_one, 1.0, power)

@@ -5,7 +5,7 @@ its looks are spread over it. The bandwidth is what the user allows, or what hos
 less: pages that were chosen and not visited by the next look are chosen anew, and fewer of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -61,14 +61,15 @@ class Rounds:
         self._left = [each for each in self._left if each in known] or list(blocks)
         return self._left.pop(0) if self._left else None
 
-    def price(self, block: int, counts: Counts, load: Load, now: float) -> Price:
-        """Return the price for a look at a block. `counts` are those of its values now, of which its first look needs.
+    def price(self, block: int, first_counts: Callable[[], Counts], load: Load, now: float) -> Price:
+        """Return the price for a look at a block. `first_counts` counts its values now: its first look needs that.
 
         As many pages are worth the price, over all blocks, as can be visited in a round.
         """
         self._note_capacity(block, load, now)
-        self._counts.setdefault(block, counts)
-        self._pages[block] = int(counts.sum())
+        if block not in self._counts:
+            self._counts[block] = first_counts()
+        self._pages[block] = int(self._counts[block].sum())
         known = np.sum(list(self._counts.values()), axis=0) if self._counts else np.zeros(BINS, np.int64)
         return price_of(known, self.rate * self.round_seconds)
 

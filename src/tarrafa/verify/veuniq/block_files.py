@@ -113,6 +113,21 @@ class BlockFiles:
         ordered = visits[np.argsort(visits["origin"], kind="stable")]
         return ordered[np.concatenate((ordered["origin"][1:] != ordered["origin"][:-1], [True]))]
 
+    def visits_of(self, block: Block, origins: NDArray[Any]) -> NDArray[Any]:
+        """Return the last visit of each of these origins, in their order; all of them have one."""
+        found = np.zeros(len(origins), STORED_VISIT)
+        missing = np.arange(len(origins))
+        for stored in reversed(block.visits):  # of several files that tell of an origin, the last counts
+            if not len(missing):
+                break
+            file = pq.ParquetFile(pa.BufferReader(read_file(self.folder, stored)))
+            own = file.read(columns=["origin"], use_threads=False)["origin"].to_numpy()
+            rows = np.searchsorted(own, origins[missing], side="right") - 1
+            is_here = (rows >= 0) & (own[rows] == origins[missing])
+            found[missing[is_here]] = _take_visits(file, rows[is_here])
+            missing = missing[~is_here]
+        return found
+
     def write_run(self, block: Block, cycle: int, run: FingerprintRun) -> StoredFile:
         return self._write(block, f"run{cycle}", run, len(run.rows))
 
@@ -207,6 +222,14 @@ def _unpack_visits(data: bytes) -> NDArray[np.void]:
     visits = np.empty(table.num_rows, STORED_VISIT)
     for name in STORED_VISIT.names or ():
         visits[name] = table[name].to_numpy()
+    return visits
+
+
+def _take_visits(file: pq.ParquetFile, rows: NDArray[np.int64]) -> NDArray[np.void]:
+    """Return rows of a file of visits, column by column, because each column of a whole file is large."""
+    visits = np.empty(len(rows), STORED_VISIT)
+    for name in STORED_VISIT.names or () if len(rows) else ():
+        visits[name] = file.read(columns=[name], use_threads=False)[name].to_numpy()[rows]
     return visits
 
 

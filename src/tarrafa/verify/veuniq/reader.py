@@ -168,8 +168,8 @@ class RepositoryReader:
             return []
         histories, columns = self._files.histories(block), self._files.rows(block)
         histories = taken(histories, np.searchsorted(histories.row, rows))
-        origins, visits = columns.origin[rows], self._files.visits(block)
-        visits = visits[np.searchsorted(visits["origin"], origins)]
+        origins = columns.origin[rows]
+        visits = self._files.visits_of(block, origins)
         contents = (visits[name].tolist() for name in ("file", "offset", "signature", "similarity"))
         urls, depths = self._files.urls(block, origins), columns.depth[rows].tolist()
         facts = histories.visited.astype(np.float64).tolist(), visits["status"].tolist()
