@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
 from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
 from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
+from tarrafa.agent.outcomes import NO_FILE
 from tarrafa.agent.refresh_queue import RefreshQueue
 from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
 from tarrafa.clock import Instant
@@ -289,6 +290,11 @@ class Frontier:
     def has_buffered(self) -> bool:
         """True if URLs of either kind wait for the turn of their host."""
         return bool(len(self.urls) or len(self.refresh))
+
+    def has_content(self, url: str) -> bool:
+        """Return True if a URL is to be visited again and brought something before: budgets do not count it."""
+        known = self.refresh.page(url)
+        return known is not None and known.file != NO_FILE
 
     def distance(self, url: str) -> int:
         known = self.refresh.page(url)

@@ -194,6 +194,7 @@ class RefreshRound:
         # Blocks that are still to be looked at in this pass. Filled and emptied by next_block.
         self._left: list[int] | None = None
         self._is_last = True  # nothing was left of passes before, and this one has found nothing
+        self._is_exact = False  # the bin of the price is taken whole, as far as the budget goes
         self.is_over = False
         self.due_at = at.monotonic
 
@@ -202,17 +203,26 @@ class RefreshRound:
             self._left, self._is_last = list(blocks), True
         if not self._left:
             # Hosts may have more pages than one look takes.
-            self._left, self.due_at = None, at.monotonic + PASS_SECONDS
-            self.is_over = self._is_last
+            self._end_pass(at.monotonic)
             return None
         return self._left.pop(0)
+
+    def _end_pass(self, now: float) -> None:
+        """Let the next pass have a price of its own. A last one leaves nothing of the budget to chance."""
+        has_budget = self._settings.budget is not None
+        self.is_over = self._is_last and (self._is_exact or not has_budget)
+        self._left, self.due_at = None, now if self._is_last else now + PASS_SECONDS
+        self._is_exact = self._is_last
+        if has_budget:
+            self._price = None
 
     def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
         budget = self._settings.budget
         left = None if budget is None else max(0, budget - load.visited_count - load.unfinished_count)
         self._is_last &= load.is_settled and not load.unfinished_count
         if self._price is None:
-            self._price = price_of(self._counts(at.wall), left or 0)
+            price = price_of(self._counts(at.wall), left or 0)
+            self._price = price._replace(share=1.0) if self._is_exact else price
         found = self._repository.histories(block)
         values = self._values(found, at.wall)
         chosen = np.flatnonzero(worth_visiting(values, self._price, self._chance.random(len(values))))

@@ -8,7 +8,7 @@ the instructions that gather in `Frontier.instructions` and reports what came of
 from collections.abc import Callable, Sequence
 
 from tarrafa.addresses import parse_address
-from tarrafa.agent.budgets import CrawlLimits
+from tarrafa.agent.budgets import REFUSALS, CrawlLimits
 from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.host_table import HostTable
 from tarrafa.agent.instructions import (
@@ -324,9 +324,11 @@ class Visits:
     def _is_refused(self, visit: Visit, permission: Permission, at: Instant) -> bool:
         """Refuse a URL that robots.txt or a budget forbids. Budgets are of pages that were never visited."""
         frontier, host, refusal = self._frontier, self._hosts.meet(visit.host), permission.refusal(visit.url)
-        is_fresh = visit.url not in frontier.refresh
+        is_fresh = not frontier.has_content(visit.url)
         frontier.budgets.note_address(host, visit.address)
-        if is_fresh and frontier.is_full(host):
+        if is_fresh and visit.url in frontier.refresh and (limit := frontier.budgets.limit_of(host)) is not None:
+            self._refuse(visit, REFUSALS[limit], at)
+        elif is_fresh and frontier.is_full(host):
             self._workbench.skip(visit, at.monotonic, again=True)
             self._recall(visit.host, at)
             frontier.refuse(host)
@@ -345,9 +347,9 @@ class Visits:
         return True
 
     def _is_trap(self, visit: Visit, at: Instant) -> bool:
-        """Refuse a URL that leads into a trap, unless it was visited before, the user gave it, or it is a sitemap."""
+        """Refuse a URL that leads into a trap, unless it has content, the user gave it, or it is a sitemap."""
         reason, frontier = self._watch.refusal(visit.host, visit.url), self._frontier
-        if reason is None or visit.url in frontier.refresh:
+        if reason is None or frontier.has_content(visit.url):
             return False
         if not frontier.distance(visit.url) or frontier.is_sitemap(visit.url):
             return False
