@@ -131,12 +131,14 @@ class Agent:
             if self._looks is not None:
                 self._looks.look_again(back_at)
             return False
-        self._ending = Ending.SUSPENDED if left.hosts_count else self._done()
+        self._ending = self._done(is_suspended=left.hosts_count > 0)
         return True
 
-    def _done(self) -> Ending:
+    def _done(self, *, is_suspended: bool) -> Ending:
         if not self._checkpoints.pages:
             return Ending.NOTHING
+        if is_suspended:
+            return Ending.SUSPENDED
         return Ending.ROUND if self._limits.mode is RefreshMode.ROUND else Ending.DONE
 
     def _left_suspended(self) -> SuspendedHosts:
