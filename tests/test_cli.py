@@ -339,6 +339,7 @@ def test_every_option_that_sets_a_key_is_named_and_explained_as_the_key_is() -> 
                 ("crawl", "--hosts"),
                 ("crawl", "--port"),
                 ("serve", "--port"),
+                ("refresh", "--budget"),
             )
             assert is_other or not helps or option.help.startswith(helps)
 
