@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarrafa.schedule import Fruit, HostYields
-from tarrafa.schedule.yields import CREDIT, CREDIT_MAX, FRUITLESS_MAX, NEW_PER_TRIAL, PATTERNS_LIMIT, STEPS, TRIALS
+from tarrafa.schedule.kind_trials import NEW_PER_TRIAL, TRIALS
+from tarrafa.schedule.pattern_yield import CREDIT, FRUITLESS_MAX, STEPS
+from tarrafa.schedule.yields import CREDIT_MAX, PATTERNS_LIMIT
 
 HOST = "http://a.example"
 BARREN = (Fruit.COPY, Fruit.ERROR, Fruit.TYPE, Fruit.REDIRECT, Fruit.NOINDEX)
@@ -152,7 +154,7 @@ def test_any_visits_keep_the_bounds_and_give_the_same_decisions_again(visits: li
         url = f"{HOST}/{tail}"
         assert first.refusal(url) == second.refusal(url)
         assert first.note(url, fruit) == second.note(url, fruit)
-        assert first.is_suspicious == bool(first.slowed())
+        assert first.is_suspicious >= bool(first.slowed())
     assert len(first.slowed()) <= PATTERNS_LIMIT
 
 
@@ -231,3 +233,28 @@ def test_host_that_brings_more_has_more_trials() -> None:
     visit(yields, forms(200), Fruit.NOINDEX)
     words = [a + b for a in "abcdefgh" for b in "abcdefgh"]
     assert visit(yields, [f"{HOST}/w?{word}=1" for word in words], Fruit.COPY) == TRIALS + 10
+
+
+def test_page_is_visited_once_whatever_the_session() -> None:
+    """Each page of a shop has links with identifiers of their own; the pages are only found by such links."""
+    yields, visits = HostYields(), 0
+    names = [f"page-{'abcdefghij'[n % 10] * (n // 10 + 1)}" for n in range(100)]
+    seen: set[str] = set()
+    for number in range(2_000):
+        name = names[number * 7 % (1 + number // 10) % 100]
+        url = f"{HOST}/{name}?sid={number * 99:07x}a"
+        if yields.refusal(url) is None:
+            yields.note(url, Fruit.COPY if name in seen else Fruit.NEW)
+            seen.add(name)
+            visits += 1
+    assert len(seen) == 100
+    assert visits <= 100 + 8
+
+
+def test_identifiers_that_lead_to_other_pages_are_no_sessions() -> None:
+    """The hash of a commit: a file mostly changes with it, and sometimes does not."""
+    yields = HostYields()
+    urls = [f"{HOST}/git?file=a&commit={number * 99:07x}a" for number in range(300)]
+    for number, url in enumerate(urls):
+        assert yields.refusal(url) is None
+        yields.note(url, Fruit.NEW if number % 4 else Fruit.COPY)

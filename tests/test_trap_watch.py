@@ -11,7 +11,7 @@ from tarrafa.agent.instructions import TellPatternSlowed
 from tarrafa.agent.trap_watch import VISITS_MIN, TrapWatch
 from tarrafa.extract import extract
 from tarrafa.records import Page
-from tarrafa.schedule.yields import FRUITLESS_MAX
+from tarrafa.schedule.pattern_yield import FRUITLESS_MAX
 
 HTML = ("Content-Type", "text/html; charset=utf-8")
 STORY = "Once upon a time there was a host, and each of its pages said something of its own about {}. "

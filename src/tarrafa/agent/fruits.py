@@ -30,7 +30,7 @@ class WatchedHost:
 
     @property
     def marks_count(self) -> int:
-        return len(self.contents) + len(self.links)
+        return len(self.contents) + len(self.links) + self.yields.pages_count
 
 
 def fruit_of(watched: WatchedHost, page: Page, found: Extract, token: str) -> Fruit:

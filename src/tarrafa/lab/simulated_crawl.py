@@ -7,7 +7,8 @@ event; the wall clock may jump besides. There is no socket, no file and no threa
 With `looks`, the crawl keeps its pages fresh until a given moment. `restart` does what a kill and a new start do.
 
 Links come from `SyntheticWeb.followed_urls` instead of from parsed HTML, because rendering and parsing would take
-nearly all of the time. Sitemaps and redirects are read by `extract`.
+nearly all of the time. Sitemaps and redirects are read by `extract`. A crawl that reads bodies parses HTML too, and
+watches what each visit brings, as the agent does.
 """
 
 import heapq
@@ -30,6 +31,7 @@ from tarrafa.extract import Extract, PageFormat, PageLinks, extract
 from tarrafa.histories import Change
 from tarrafa.keep import Place
 from tarrafa.lab.web import MemoryTransport, SyntheticWeb
+from tarrafa.obey import read_directives, wall_of
 from tarrafa.records import Failure, Page
 from tarrafa.schedule import WAIT_MAX_SECONDS, one_link_further
 from tarrafa.verify import KnownPage, Repository, Weigh
@@ -38,6 +40,7 @@ _EPOCH_SECONDS = 1_700_000_000.0  # the wall clock at the start
 _TICK_SECONDS = 0.001  # the least that passes while waiting: the wall clock is not exact
 _ROUNDING_SECONDS = 1e-6
 _CHECKPOINT_VISITS = 5_000
+_OUR_NAME = "tarrafa"  # our name in directives of pages
 _NO_PLACE = Place(NO_FILE, 0)
 
 
@@ -66,8 +69,10 @@ class SimulatedCrawl:
         weighing: Callable[[Sequence[str]], Weigh | None] | None = None,  # from the pages to new weights, if due
         checkpoint_visits: int = _CHECKPOINT_VISITS,
         speed: float = 0.0,  # seconds of the web per virtual second, as the transport has it
+        reads_bodies: bool = False,  # the transport must give them
     ) -> None:
         self._speed = speed
+        self._reads_bodies = reads_bodies
         self._weighing = weighing
         self._checkpoint_visits = checkpoint_visits
         self._web = web
@@ -83,6 +88,7 @@ class SimulatedCrawl:
         self._events: list[_Event] = []
         self._order = count()
         self.pages: list[str] = []  # URLs of the pages that were fetched, in order
+        self.answers: list[str] = []  # of all answers that the agent would store
         self.totals = Totals()
 
         # Chooses pages that are visited again; None for a crawl that ends.
@@ -199,12 +205,14 @@ class SimulatedCrawl:
             visits.robots_fetched(instruction.visit, result, self.at)
         elif isinstance(result, Failure):
             visits.page_failed(instruction.visit, result, self.at)
+        elif (wall := wall_of(result, result.body)) is not None:
+            visits.page_walled(instruction.visit, result, wall, self.at)
         elif visits.page_fetched(instruction.visit, result, self.at):
             self._ingest(result._replace(at=self.at.wall), instruction)
         self._carry_out()
 
     def _ingest(self, page: Page, fetch: Fetch) -> None:
-        """Take in a page as the agent does, without its text."""
+        """Take in a page as the agent does, without its document."""
         if fetch.known is None:
             self._end(page.url, page.status)
             self._unsaved.counts["pages"] += 1
@@ -213,13 +221,17 @@ class SimulatedCrawl:
         if page.status == 200:
             self.pages.append(page.url)
             self.visited.append((page.url, self._now))
+        self.answers.append(page.url)
         found, distance = self._extract(page), one_link_further(fetch.distance)
-        self._brain.discovery.follow_links(self._unsaved, found, distance, fetch.cash)
+        if not read_directives(page.headers, found.robots, _OUR_NAME).nofollow:
+            self._brain.discovery.follow_links(self._unsaved, found, distance, fetch.cash)
         self._brain.discovery.follow_listed(self._unsaved, found, distance)
-        self._brain.visits.page_kept(page)
+        self._brain.visits.page_kept(page, found.document.signature)
+        if self._reads_bodies:
+            self._brain.visits.page_read(page, found)
 
     def _extract(self, page: Page) -> Extract:
-        if page.status != 200 or page.media_type != "text/html":
+        if self._reads_bodies or page.status != 200 or page.media_type != "text/html":
             return extract(page, page.body)
         targets = tuple(self._web.followed_urls(page.url, self._web_ms(self._now)))
         links = PageLinks(targets, ("",) * len(targets), ("",) * len(targets), ())

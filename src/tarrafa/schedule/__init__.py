@@ -68,12 +68,13 @@ from tarrafa.schedule.order import (
 from tarrafa.schedule.order_mix import Mix, MixSettings, read_modifiers, read_weights
 from tarrafa.schedule.outage import OutageBreaker
 from tarrafa.schedule.own_order import OwnOrder
+from tarrafa.schedule.pattern_yield import Fruit
 from tarrafa.schedule.retry_policy import BUSY_STATUSES, HostFailure, RetryPolicy
 from tarrafa.schedule.scope import Refusal, Scope, ScopeRules, UrlBounds, rule_of
 from tarrafa.schedule.scope_rules import CompiledRule, ScopeVerdict, compile_rules, needs_address
 from tarrafa.schedule.seeds import BadSeed, Seeds, join_seeds, read_seed, read_seeds
 from tarrafa.schedule.workbench import Workbench
-from tarrafa.schedule.yields import Fruit, HostYields, SlowedPattern
+from tarrafa.schedule.yields import HostYields, SlowedPattern
 
 __all__ = [
     "BUSY_STATUSES",

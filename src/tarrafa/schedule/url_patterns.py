@@ -112,10 +112,18 @@ class PatternMaker:
             return url
         return path + mark + "&".join(self._without_identifier(part) for part in _SEPARATOR.split(query))
 
+    def page(self, url: str) -> str:
+        """Return a URL without the parameters that are identifiers."""
+        path, mark, query = url.partition("?")
+        kept = [part for part in _SEPARATOR.split(query) if not self._is_identifier(part)] if mark else []
+        return f"{path}?{'&'.join(kept)}" if kept else path
+
     def _without_identifier(self, part: str) -> str:
+        return f"{part.partition('=')[0]}=~" if self._is_identifier(part) else part
+
+    def _is_identifier(self, part: str) -> bool:
         name, _, value = part.partition("=")
-        is_identifier = shape(name) in self._identifying or shape(value) == "~"
-        return f"{name}=~" if is_identifier else part
+        return shape(name) in self._identifying or shape(value) == "~"
 
     def _new(self, name: str) -> ParameterValues | None:
         if len(self._values) >= PARAMETERS_LIMIT:
@@ -164,6 +172,11 @@ def parameters(url: str) -> list[tuple[str, str]]:
         name, _, value = part.partition("=")
         found.append((shape(name), shape(value)))
     return found
+
+
+def has_identifier(pattern: str) -> bool:
+    """Return True if a fine pattern has a parameter that is an identifier."""
+    return pattern.startswith("…")
 
 
 def first_segment(path: str) -> str:

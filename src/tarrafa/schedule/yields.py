@@ -12,112 +12,27 @@ such steps back. Beyond the last step all of its URLs are refused.
 A URL has patterns from fine to coarse: see `url_patterns`. The finest that is known to bring new content decides about
 it, and those that are finer still. All of them earn by new content; only those that decide pay for a fruitless visit.
 So a site is not judged by its worst part, and a host that makes up patterns as well as URLs is judged by what these
-have in common. A new kind of URL still gets a trial: visits although a coarser pattern is slowed, and more while these
-bring new content. A host has few such visits that bring nothing new, and more if it brings more.
+have in common. A new kind of URL still gets a few visits: see `kind_trials`. A URL that differs from one that was
+visited only by the identifier of a session is refused: see `sessions`.
 """
 
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 import xxhash
 
-from tarrafa.schedule.url_patterns import ByFineness, PatternMaker, UrlPatterns, first_segment, shape
+from tarrafa.schedule.kind_trials import KindTrials
+from tarrafa.schedule.pattern_yield import CREDIT, Fruit, PatternYield
+from tarrafa.schedule.sessions import Sessions
+from tarrafa.schedule.url_patterns import ByFineness, PatternMaker, UrlPatterns, first_segment, has_identifier, shape
 
-CREDIT = 6
 CREDIT_MAX = ByFineness(
     fine=24, middle=96, query=96, coarse=512
 )  # a coarse pattern must not end for a barren part of it
-_EARNED = 4  # by a visit that brings new content; a fruitless visit costs 1
-_STEP_CREDIT = 2  # fruitless visits between two steps
-STEPS = 5  # the last step leaves one URL of 32
-FRUITLESS_MAX = CREDIT + STEPS * _STEP_CREDIT
-_BACK_STEPS = 2
-_KNOWN_VISITS = 8  # a pattern with fewer does not decide alone
 PATTERNS_LIMIT = 192  # of a host
 SAVED_LIMIT = 48  # slowed patterns of a host that are saved
-KINDS_LIMIT = 192  # kinds of URLs of a host that are remembered
-TRIALS = 12  # visits of trials that may bring nothing new; one more for each so many that brought new content:
-NEW_PER_TRIAL = 8
-
-
-class Fruit(StrEnum):
-    """What a visit brought."""
-
-    NEW = "new"
-    NEUTRAL = "neutral"  # says nothing about the pattern: a failure of the server, a sitemap
-    COPY = "copies"
-    ERROR = "errors"
-    TYPE = "type"  # of a body that is not wanted
-    NOINDEX = "noindex"  # the page asks not to be indexed, and leads to nothing new
-    REDIRECT = "redirects"  # to where another redirect has led, or to a URL of the same pattern
-
-
-_FRUITLESS = tuple(fruit for fruit in Fruit if fruit not in (Fruit.NEW, Fruit.NEUTRAL))
-
-
-@dataclass(slots=True)
-class PatternYield:
-    visits: int = 0
-    new: int = 0
-    credit: int = CREDIT
-    step: int = 0  # 0 for a pattern that is not slowed
-    fruits: Counter[str] = field(default_factory=Counter)  # fruitless visits by kind
-
-    @property
-    def is_worthy(self) -> bool:
-        """True if it is known to bring new content often enough."""
-        return self.visits >= _KNOWN_VISITS and self.new * (_EARNED + 1) >= self.visits
-
-    @property
-    def is_refused(self) -> bool:
-        return self.step > STEPS
-
-    @property
-    def reason(self) -> str:
-        """The kind of most of its fruitless visits."""
-        return max(_FRUITLESS, key=lambda fruit: self.fruits[fruit])
-
-    def note(self, fruit: Fruit, credit_max: int) -> int:
-        """Count a visit; return by how many steps the pattern was slowed, less than 0 if it was sped up."""
-        before = self.step
-        self.visits += 1
-        if fruit is Fruit.NEW:
-            self.new += 1
-            self.credit = min(self.credit + _EARNED, credit_max)
-            self.step = max(0, self.step - _BACK_STEPS)
-        elif fruit is not Fruit.NEUTRAL:
-            self.fruits[fruit] += 1
-            self.credit -= 1
-            if self.credit <= 0 and not self.is_refused:
-                self.step += 1
-                self.credit = _STEP_CREDIT
-        return self.step - before
-
-
-@dataclass(slots=True)
-class KindTrial:
-    """The visits to URLs of one kind."""
-
-    visits: int = 0
-    new: int = 0
-    has_failed: bool = False  # a visit brought no page to keep
-
-    @property
-    def is_promising(self) -> bool:
-        """True if its visits bring new content often enough, or were few and brought copies."""
-        return self.new * (_EARNED + 1) >= self.visits or (self.visits < CREDIT and not self.has_failed)
-
-    def note(self, fruit: Fruit) -> None:
-        self.visits += 1
-        self.new += fruit is Fruit.NEW
-        self.has_failed |= fruit in _FRUITLESS and fruit is not Fruit.COPY
-
-
-_NEVER_TRIED = KindTrial()
 
 
 class SlowedPattern(NamedTuple):
@@ -142,9 +57,8 @@ class HostYields:
         self._slowed: dict[str, PatternYield] = {}
         # First segments of slowed patterns, without and with a query. Filled by _firsts, None when others are slowed.
         self._slowed_firsts: tuple[frozenset[str], frozenset[str]] | None = None
-        # By kind of URL, the least recently visited first. Filled by _note_kind, which drops the first.
-        self._kinds: OrderedDict[str, KindTrial] = OrderedDict()
-        self._new_count = self._barren_trials = 0
+        self._trials = KindTrials()
+        self._sessions = Sessions()
 
     @property
     def patterns_count(self) -> int:
@@ -152,9 +66,14 @@ class HostYields:
         return len(self._yields)
 
     @property
+    def pages_count(self) -> int:
+        """The number of pages that are remembered."""
+        return len(self._sessions)
+
+    @property
     def is_suspicious(self) -> bool:
-        """True if any pattern is slowed."""
-        return bool(self._slowed)
+        """True if any URL may be refused."""
+        return bool(self._slowed) or self._sessions.has_any
 
     def is_doubtful(self, url: str) -> bool:
         """Return True if a page of this URL is to be compared thoroughly; every fourth of a good pattern is enough."""
@@ -177,8 +96,15 @@ class HostYields:
         """Return why a URL is not to be visited now; None if it may be. Quick for most links of a host."""
         return self.refusal_by_patterns(url) if self._may_refuse(url) else None
 
+    def _repeats(self, url: str) -> bool:
+        """Return True if a URL differs from one that was visited only by the identifier of a session."""
+        fine = self._maker.patterns(url).fine
+        return has_identifier(fine) and self._sessions.repeats(fine, self._maker.page(url))
+
     def _may_refuse(self, url: str) -> bool:
         """Return False if no slowed pattern can be one of the URL's, by the first segment of its path alone."""
+        if "?" in url and self._sessions.has_any:
+            return True
         plain, with_query = self._slowed_firsts or self._firsts()
         firsts = with_query if "?" in url else plain
         if not firsts:
@@ -196,8 +122,10 @@ class HostYields:
 
     def refusal_by_patterns(self, url: str) -> str | None:
         """Return the same as `refusal`, by all patterns of the URL."""
+        if "?" in url and self._repeats(url):
+            return Fruit.COPY
         slowest = self._slowest(url)
-        if slowest is not None and self._is_on_trial(url):
+        if slowest is not None and self._trials.may_visit(self._maker.kind(url)):
             slowest = self._slowed.get(self._maker.patterns(url).fine)
         if slowest is None:
             return None
@@ -209,31 +137,12 @@ class HostYields:
         found = [self._slowed.get(pattern) for pattern in self._responsible(self._maker.patterns(url))]
         return max((each for each in found if each is not None), key=lambda each: each.step, default=None)
 
-    def _is_on_trial(self, url: str) -> bool:
-        """Return True if a URL may be visited although a coarse pattern is slowed, because its kind is new."""
-        tried = self._kinds.get(self._maker.kind(url), _NEVER_TRIED)
-        may_fail = self._barren_trials < TRIALS + self._new_count // NEW_PER_TRIAL
-        return tried.is_promising and (may_fail or tried.new > 0)
-
-    def _note_kind(self, url: str, fruit: Fruit) -> None:
-        kind = self._maker.kind(url)
-        tried = self._kinds.get(kind)
-        may_try = tried is None or (tried.is_promising and not tried.new)
-        if may_try and fruit in _FRUITLESS and self._slowest(url) is not None:
-            self._barren_trials += 1
-        if tried is None:
-            if len(self._kinds) >= KINDS_LIMIT:
-                self._kinds.popitem(last=False)
-            tried = self._kinds[kind] = KindTrial()
-        self._kinds.move_to_end(kind)
-        tried.note(fruit)
-        self._new_count += fruit is Fruit.NEW
-
     def note(self, url: str, fruit: Fruit) -> list[SlowedPattern]:
         """Count a visit; return the patterns that are slowed for the first time, or refused from now on."""
         self._maker.learn(url)
-        self._note_kind(url, fruit)
+        self._trials.note(self._maker.kind(url), fruit, is_slowed=self._slowest(url) is not None)
         news, patterns = [], self._maker.patterns(url)
+        self._note_session(url, patterns.fine, fruit)
         blamed = patterns if fruit is Fruit.NEW else tuple(self._responsible(patterns))
         for pattern, credit_max in zip(patterns, CREDIT_MAX, strict=True):
             if not pattern or pattern not in blamed:
@@ -246,6 +155,12 @@ class HostYields:
             if change > 0 and (known.step == 1 or known.is_refused):
                 news.append(_told(pattern, known))
         return news
+
+    def _note_session(self, url: str, fine: str, fruit: Fruit) -> None:
+        if has_identifier(fine):
+            self._sessions.note(fine, self._maker.page(url), fruit)
+        elif self._maker.identifying:
+            self._sessions.visited(self._maker.page(url))
 
     def _note_step(self, pattern: str, known: PatternYield) -> None:
         if known.step and pattern not in self._slowed:
@@ -282,12 +197,11 @@ class HostYields:
         if not slowed:
             return ""
         rows = [[name, each.visits, each.new, each.credit, each.step, each.fruits] for name, each in slowed]
-        trials = [self._new_count, self._barren_trials]
         saved = {
             "patterns": rows,
             "wild": self._maker.wild,
             "identifying": self._maker.identifying,
-            "trials": trials,
+            "trials": self._trials.dump(),
         }
         return json.dumps(saved, ensure_ascii=False, separators=(",", ":"))
 
@@ -303,7 +217,7 @@ class HostYields:
                 found._yields[name] = PatternYield(visits, new, credit, step, Counter(fruits))
             found._maker.forget_values(saved["wild"])
             found._maker.identify(saved["identifying"])
-            found._new_count, found._barren_trials = map(int, saved["trials"])
+            found._trials.load(saved["trials"])
         except (ValueError, TypeError, KeyError):
             return cls()
         found._slowed = dict(found._yields)
