@@ -12,6 +12,7 @@ from tarrafa.agent.discovery import Discovery, Follow
 from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.host_table import HostTable
+from tarrafa.agent.mirror_watch import MirrorWatch
 from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.agent.url_buffer import BUFFER_LIMIT
@@ -51,7 +52,8 @@ def make_brain(
     robots = RobotsCache(hosts, token)
     frontier = Frontier(workbench, hosts, scope, order, limits, buffer_limit)
     watch = TrapWatch(hosts, token, is_on=is_watching)
-    visits = Visits(frontier, workbench, hosts, robots, limits, watch, is_known)
+    mirrors = MirrorWatch(hosts, is_on=is_watching)
+    visits = Visits(frontier, workbench, hosts, robots, limits, watch, mirrors, is_known)
     referrers = None if limits.star_pages is None else frontier.budgets.referrers
-    discovery = Discovery(scope, order, hooks, watch, referrers, follow)
+    discovery = Discovery(scope, order, hooks, (watch, mirrors), referrers, follow)
     return Brain(hosts, robots, workbench, frontier, visits, discovery)

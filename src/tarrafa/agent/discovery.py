@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import repeat
+from typing import Protocol
 
 from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.referrers import Referrers
-from tarrafa.agent.trap_watch import TrapWatch
 from tarrafa.agent.unsaved import DEPTH, LINKS, OUTSIDE, Unsaved
 from tarrafa.extract import Extract, LinkKind, PageFormat
 from tarrafa.obey import is_nofollow
@@ -29,6 +29,14 @@ _NOT_FOLLOWED = "refusal follow"  # the count of URLs that are left by `Follow`
 UrlJudge = Callable[[str, int], str | None]
 
 
+class LinkWatch(Protocol):
+    """Knows URLs that bring nothing new."""
+
+    def refusal_of_link(self, url: str) -> str | None:
+        """Return why a URL that was found is not to be visited; None if it may be."""
+        ...
+
+
 class Follow(StrEnum):
     """Which of the URLs that answers name are followed. Redirects always are."""
 
@@ -43,14 +51,16 @@ class Discovery:
         scope: Scope,
         order: Order,
         hooks: CrawlHooks | None = None,
-        watch: TrapWatch | None = None,
+        watches: Sequence[LinkWatch] = (),
         referrers: Referrers | None = None,  # None if budgets do not depend on links
         follow: Follow = Follow.ALL,
     ) -> None:
         self._scope = scope
         self._referrers = referrers
         self._judge_seed: UrlJudge = scope.judge if hooks is None else _with_hooks(scope.judge, hooks)
-        self._judge = self._judge_seed if watch is None else _with_watch(self._judge_seed, watch)
+        self._judge = self._judge_seed
+        for watch in watches:
+            self._judge = _with_watch(self._judge, watch)
         self._order = order
         self._has_cash = order.weight is WeightKind.CASH
         self._follow = follow
@@ -190,8 +200,8 @@ def _with_hooks(judge: UrlJudge, hooks: CrawlHooks) -> UrlJudge:
     return judge_both
 
 
-def _with_watch(judge: UrlJudge, watch: TrapWatch) -> UrlJudge:
-    """Return a judge that asks about traps each URL that is admitted otherwise."""
+def _with_watch(judge: UrlJudge, watch: LinkWatch) -> UrlJudge:
+    """Return a judge that asks a watch about each URL that is admitted otherwise."""
     in_trap = watch.refusal_of_link
 
     def judge_both(url: str, depth: int) -> str | None:

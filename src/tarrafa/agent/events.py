@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from tarrafa.logs import event
-from tarrafa.schedule import SlowedPattern
+from tarrafa.schedule import Mirror, SlowedNames, SlowedPattern
 
 _log = logging.getLogger("tarrafa.crawl")
 
@@ -67,6 +67,18 @@ def pattern_slowed(host: str, slowed: SlowedPattern) -> None:
         event(_log, "pattern refused", host=host, pattern=pattern, reason=reason, visits=visits, new=new)
     else:
         event(_log, "pattern slowed", host=host, pattern=pattern, reason=reason, visits=visits, new=new)
+
+
+def mirror_found(news: Mirror | SlowedNames) -> None:
+    match news:
+        case Mirror(host, original, copies, pages, True):
+            event(_log, "mirror ended", host=host, of=original, copies=copies, pages=pages)
+        case Mirror(host, original, copies, pages):
+            event(_log, "mirror found", host=host, of=original, copies=copies, pages=pages)
+        case SlowedNames(site, pattern, visits, new, True):
+            event(_log, "names refused", site=site, pattern=pattern, visits=visits, new=new)
+        case SlowedNames(site, pattern, visits, new):
+            event(_log, "names slowed", site=site, pattern=pattern, visits=visits, new=new)
 
 
 def challenge_met(url: str, wall: str) -> None:

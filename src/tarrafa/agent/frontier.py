@@ -95,6 +95,22 @@ class Frontier:
         self.suspended_refresh: dict[str, float] = {}
         # Hosts that wait for a robots.txt of another host. Filled by hold, emptied by release.
         self._held: set[str] = set()
+        # Mirrors come last: their URLs stay in the repository until nothing else is left. Set by admit_mirrors.
+        self._admits_mirrors = False
+        self._has_deferred = False  # a mirror was left out since the last admit_mirrors
+
+    def admit_mirrors(self, *, is_admitted: bool) -> bool:
+        """Let mirrors be visited, or leave them out; return True if any was left out before."""
+        had_deferred, self._has_deferred = self._has_deferred, False
+        self._admits_mirrors = is_admitted
+        return had_deferred
+
+    def defers(self, name: str) -> bool:
+        """Return True if a host is a mirror that must wait until nothing else is left."""
+        host = self._hosts.find(name)
+        is_deferred = host is not None and bool(host.mirror_of) and not self._admits_mirrors
+        self._has_deferred |= is_deferred
+        return is_deferred
 
     @property
     def is_idle(self) -> bool:
@@ -124,6 +140,8 @@ class Frontier:
             return False
         if self.is_full(host):
             self.refuse(host, scheduled)
+            return False
+        if self.defers(name):
             return False
         self._welcome(host)
         return self._take(host, scheduled, at)

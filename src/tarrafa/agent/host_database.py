@@ -25,7 +25,7 @@ from tarrafa.errors import DamagedError
 from tarrafa.keep import Place
 from tarrafa.obey import ROBOTS_MAX_BYTES, Basis, RobotsAnswer
 
-FORMAT = 12
+FORMAT = 13
 _REMEDY = "restore it from a copy"
 _NO_CHANGES = HostChanges()
 

@@ -70,6 +70,7 @@ class HostRecord:
     available: int = 0
     wall: str = ""  # the bot wall that sent a challenge page; empty for none
     slowed_patterns: str = ""  # of its URLs, as `HostYields` dumps them; empty for none
+    mirror_of: str = ""  # the host that has the same pages; empty for none
     refreshes: int = 0  # of the visits, those to pages that were collected before
     give_ups: int = 0  # consecutive, without an answer for a page in between
 

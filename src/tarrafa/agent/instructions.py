@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tarrafa.agent.outcomes import ROBOTS
 from tarrafa.records import Failure, Request
-from tarrafa.schedule import SlowedPattern, Visit
+from tarrafa.schedule import Mirror, SlowedNames, SlowedPattern, Visit
 from tarrafa.verify import KnownPage
 
 
@@ -101,5 +101,19 @@ class TellPatternSlowed(NamedTuple):
     pattern: SlowedPattern
 
 
-Tell = TellSuspended | TellGivenUp | TellRobotsUnreachable | TellOutageBegun | TellOutageEnded | TellPatternSlowed
+class TellMirror(NamedTuple):
+    """Tell that a host is a mirror, or no longer is, or that names of hosts bring nothing but copies."""
+
+    news: Mirror | SlowedNames
+
+
+Tell = (
+    TellSuspended
+    | TellGivenUp
+    | TellRobotsUnreachable
+    | TellOutageBegun
+    | TellOutageEnded
+    | TellPatternSlowed
+    | TellMirror
+)
 Instruction = Resolve | Fetch | EndUrl | CountRefused | OfferSitemaps | Tell

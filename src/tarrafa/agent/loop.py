@@ -23,6 +23,7 @@ from tarrafa.agent.instructions import (
     Resolve,
     Tell,
     TellGivenUp,
+    TellMirror,
     TellOutageBegun,
     TellOutageEnded,
     TellPatternSlowed,
@@ -245,6 +246,13 @@ class Agent:
         self._frontier.suspended = SuspendedHosts()
         if self._limits.mode is RefreshMode.ROUND:
             return False
+        self._frontier.admit_mirrors(is_admitted=False)
+        if await self._take_blocks():
+            return True
+        return self._frontier.admit_mirrors(is_admitted=True) and await self._take_blocks()
+
+    async def _take_blocks(self) -> bool:
+        """Hand the scheduled URLs of block after block to the frontier, until any is new there."""
         for block in self._checkpoints.blocks():
             if await self._take(await self._checkpoints.scheduled_of(block)):
                 return True
@@ -402,3 +410,5 @@ def _tell(instruction: Tell) -> None:
             events.outage_ended(seconds, is_answered=is_answered)
         case TellPatternSlowed(host, pattern):
             events.pattern_slowed(host, pattern)
+        case TellMirror(news):
+            events.mirror_found(news)

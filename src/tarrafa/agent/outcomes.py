@@ -12,10 +12,11 @@ from tarrafa.records import Failure, FailureKind, Page
 
 NO_FILE = 2**32 - 1  # the archive has no page
 
-# Refusals that end a URL: by robots.txt, by the budget of its pattern, because its pattern brought nothing new, or, all
-# others, by the scope.
+# Refusals that end a URL: by robots.txt, by the budget of its pattern, because its pattern brought nothing new, because
+# another host has it, or, all others, by the scope.
 ROBOTS, URL_BUDGET, _PATTERN = "robots", "url pages", "pattern "
-_DISALLOWED, OVER_BUDGET, BARREN, EXCLUDED = 1_000, 1_001, 1_002, 1_003
+MIRROR, WILDCARD = "mirror", "wildcard"
+_DISALLOWED, OVER_BUDGET, BARREN, EXCLUDED, MIRRORED, WILD = 1_000, 1_001, 1_002, 1_003, 1_004, 1_005
 _FAILURES = {
     FailureKind.NAME: 1_100,
     FailureKind.PRIVATE: 1_101,
@@ -32,12 +33,14 @@ _FAILURES = {
     FailureKind.WALL: 1_112,
 }
 DOUBTED = 1_113  # an answer that the page is gone, as of many pages of its host at once
-_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET}
+_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET, MIRROR: MIRRORED, WILDCARD: WILD}
 _REFUSALS = {
     _DISALLOWED: "disallowed by robots.txt",
     OVER_BUDGET: "over the budget of its pattern",
     BARREN: "other URLs of its pattern brought nothing new",
     EXCLUDED: "excluded by the scope when its turn came",
+    MIRRORED: "its host is a mirror of another, which has answered at the same path",
+    WILD: "hosts of its site with names like that of its host brought only copies",
 }
 _DOUBTS = {DOUBTED: "missing together with many pages of its host"}
 _REASONS = {**_REFUSALS, **_DOUBTS, **{number: kind.value for kind, number in _FAILURES.items()}}
@@ -48,7 +51,7 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     UNCHANGED = "unchanged"
     REDIRECTED = "redirected"
-    REFUSED = "refused"  # by robots.txt, a budget or the scope, or because it leads into a trap; without a visit
+    REFUSED = "refused"  # by robots.txt, a budget or the scope, or because it is in a trap or a copy; without a visit
     FAILED = "failed"  # no answer, or an error status
     GONE = "gone"
     DROPPED = "dropped"  # it made room for more important pages; without a visit

@@ -17,11 +17,13 @@ from tarrafa.agent.instructions import (
     OfferSitemaps,
     Purpose,
     Resolve,
+    TellMirror,
     TellOutageBegun,
     TellOutageEnded,
     TellPatternSlowed,
     TellRobotsUnreachable,
 )
+from tarrafa.agent.mirror_watch import MirrorWatch
 from tarrafa.agent.outcomes import ROBOTS, URL_BUDGET
 from tarrafa.agent.robots_cache import RobotsCache
 from tarrafa.agent.trap_watch import TrapWatch
@@ -60,6 +62,7 @@ class Visits:
         robots: RobotsCache,
         limits: CrawlLimits,
         watch: TrapWatch,
+        mirrors: MirrorWatch,
         is_known: Callable[[str], bool] = is_address,  # True for a name that is resolved without a lookup
     ) -> None:
         self.outage = OutageBreaker()
@@ -68,6 +71,7 @@ class Visits:
         self._hosts = hosts
         self._robots = robots
         self._watch = watch
+        self._mirrors = mirrors
         self.in_flight_limit = limits.in_flight
         self._tables = limits.tables
         self._probes_sitemaps = limits.probes_sitemaps
@@ -204,6 +208,8 @@ class Visits:
         host = host_of(page.url)
         for pattern in self._watch.note(page, found):
             self._frontier.instructions.append(TellPatternSlowed(host, pattern))
+        for news in self._mirrors.note(page, found):
+            self._frontier.instructions.append(TellMirror(news))
 
     def page_recovered(
         self, page: Page, signature: int = 0, *, is_refresh: bool = False, is_new_page: bool | None = None
@@ -300,6 +306,8 @@ class Visits:
             # Before robots.txt is asked for: an excluded address is not connected to at all.
             self._refuse(visit, refusal, at)
             return None
+        if known is None and self._is_mirrored(visit, at):
+            return None
         permission = self._robots.permission(visit.host, at.wall)
         if permission is None:
             self._workbench.skip(visit, at.monotonic, again=True)
@@ -315,6 +323,22 @@ class Visits:
         )
         distance, cash = frontier.distance(visit.url), frontier.urls.cash(visit.url)
         return Fetch(visit, request, Purpose.PAGE, distance, cash, known)
+
+    def _is_mirrored(self, visit: Visit, at: Instant) -> bool:
+        """Refuse a URL that another host has, and let mirrors wait; before robots.txt is asked for."""
+        frontier, host = self._frontier, visit.host
+        if not frontier.distance(visit.url):
+            return False  # the user gave it
+        refusal = self._mirrors.refusal(host, visit.url)
+        if refusal is not None:
+            self._refuse(visit, refusal, at)
+        elif frontier.defers(host):
+            self._workbench.skip(visit, at.monotonic, again=True)
+            self._recall(host, at)
+            frontier.urls.drop(host)
+        else:
+            return False
+        return True
 
     def _refuse(self, visit: Visit, why: str, at: Instant) -> None:
         """End a visit that is not made, and its URL."""

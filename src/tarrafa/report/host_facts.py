@@ -28,6 +28,22 @@ _WALL_QUERY = "SELECT name, wall, pages, visits FROM hosts WHERE wall != '' ORDE
 _WALLED_HOSTS = 1_000
 
 
+# Mirrors, those with most pages first.
+_MIRROR_QUERY = (
+    "SELECT name, mirror_of, pages, visits FROM hosts WHERE mirror_of != '' ORDER BY pages DESC, name LIMIT ?"
+)
+_MIRRORS = 1_000
+
+
+class MirrorHost(NamedTuple):
+    """A host that has the pages of another."""
+
+    host: str
+    original: str
+    pages: int
+    visits: int
+
+
 class WalledHost(NamedTuple):
     """A host in front of which a bot wall has sent challenge pages."""
 
@@ -66,6 +82,7 @@ class HostFacts:
         self._top: list[TopHost] = []
         self.patterns: list[HostPattern] = []
         self.walled: list[WalledHost] = []
+        self.mirrors: list[MirrorHost] = []
 
     def read(self, database: HostDatabaseReader, batch_rows: int = _BATCH_ROWS) -> None:
         """Read all hosts, `batch_rows` at a time."""
@@ -81,6 +98,7 @@ class HostFacts:
             self._top = heapq.nsmallest(_TOP, [*self._top, *found], key=lambda host: (-host.pages, host.name))
 
         self._read_patterns(database)
+        self.mirrors += [MirrorHost(*row) for row in database.rows(_MIRROR_QUERY, (_MIRRORS,))]
         self.walled += [WalledHost(*row) for row in database.rows(_WALL_QUERY, (_WALLED_HOSTS,))]
 
     def _read_patterns(self, database: HostDatabaseReader) -> None:

@@ -91,6 +91,7 @@ class Report:
             "host_statuses": self.host_statuses,
             "walls": self.totals.named("wall"),
             "walled_hosts": [each._asdict() for each in self.hosts.walled],
+            "mirrors": [each._asdict() for each in self.hosts.mirrors],
             "slowed_patterns": [each.as_json() for each in self.hosts.patterns],
             "media_types": documents.media_types.top(TOP).as_json(),
             "languages": documents.languages.top(TOP).as_json(),

@@ -335,6 +335,7 @@ def _not_visited(report: Report) -> Iterable[ReportSection]:
     refusals, failures = report.totals.named("refusal"), report.totals.named("failure")
     yield _counted("Links not followed", "by reason", "reason", refusals, sum(refusals.values()))
     yield _slowed_patterns(report)
+    yield _mirrors(report)
     yield _walled_hosts(report)
     yield _counted("Failures", "of visits and names, by reason", "reason", failures, sum(failures.values()))
     hosts = {
@@ -349,6 +350,16 @@ def _walled_hosts(report: Report) -> ReportSection:
         (_name(each.host), each.wall, f"{each.pages:,}", f"{each.visits:,}") for each in report.hosts.walled[:WALL_ROWS]
     ]
     return ReportSection("Hosts behind a bot wall", f"challenges: {counted}", ("host", "wall", "pages", "visits"), rows)
+
+
+def _mirrors(report: Report) -> ReportSection:
+    mirrors = report.hosts.mirrors
+    rows = [
+        (_name(each.host), _name(each.original), f"{each.pages:,}", f"{each.visits:,}")
+        for each in mirrors[:PATTERN_ROWS]
+    ]
+    note = f"{_number(len(mirrors), 'hosts')}, visited only for what the original does not have"
+    return ReportSection("Mirrors of other hosts", note, ("host", "original", "pages", "visits"), rows)
 
 
 def _slowed_patterns(report: Report) -> ReportSection:

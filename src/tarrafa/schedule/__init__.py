@@ -15,7 +15,8 @@ plain tests and simulated at any speed. The life of a host:
    until its delay has passed.
 5. `yields` counts what each pattern of a host's URLs brings, and slows and refuses patterns that bring nothing new;
    `url_patterns` makes the patterns, `contents` tells what is new.
-6. A host that fails backs off, is suspended, and is given up in the end: see `retry_policy`.
+6. `mirrors` compares hosts of one site or address, and tells which of them say the same, and which names bring copies.
+7. A host that fails backs off, is suspended, and is given up in the end: see `retry_policy`.
 
 Not done here: robots.txt (the caller sets Crawl-delay by `update_crawl_delay` and queues robots.txt by `add_first`),
 resolving names, fetching, storing URLs, detecting duplicates.
@@ -48,6 +49,7 @@ from tarrafa.schedule.messages import (
     VisitResult,
     WorkbenchCounts,
 )
+from tarrafa.schedule.mirrors import Mirror, Mirrors, SlowedNames
 from tarrafa.schedule.order import (
     SITEMAP_PRIORITY,
     Backlinks,
@@ -112,6 +114,8 @@ __all__ = [
     "Level",
     "Lifo",
     "LookupQueue",
+    "Mirror",
+    "Mirrors",
     "Mix",
     "MixSettings",
     "Order",
@@ -127,6 +131,7 @@ __all__ = [
     "ScopeVerdict",
     "Seeds",
     "SeenContents",
+    "SlowedNames",
     "SlowedPattern",
     "TenTimesDelay",
     "UrlBounds",

@@ -75,6 +75,10 @@ class HostYields:
         """True if any URL may be refused."""
         return bool(self._slowed) or self._sessions.has_any
 
+    def is_slowed(self, url: str) -> bool:
+        """Return True if a pattern is slowed that decides about a URL."""
+        return self._slowest(url) is not None
+
     def is_doubtful(self, url: str) -> bool:
         """Return True if a page of this URL is to be compared thoroughly; every fourth of a good pattern is enough."""
         *_, last = self._responsible(self._maker.patterns(url))
