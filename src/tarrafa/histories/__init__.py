@@ -10,7 +10,7 @@ its rows and folds the visits of each batch into them; refresh policies read the
 Not done here: which pages are visited again (`refresh`), and where histories are stored (`verify`).
 """
 
-from tarrafa.histories.belief import FIRST_RATE, Belief, host_rates, joined, prior
+from tarrafa.histories.belief import FIRST_RATE, Belief, host_means, host_rates, joined, prior
 from tarrafa.histories.columns import (
     DAY_SECONDS,
     HISTORY_BYTES,
@@ -41,6 +41,7 @@ __all__ = [
     "Phase",
     "VisitNews",
     "fold",
+    "host_means",
     "host_rates",
     "importance_codes",
     "importance_of",

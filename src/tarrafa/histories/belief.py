@@ -32,7 +32,7 @@ class Belief(NamedTuple):
 
 def prior(rates: F64) -> Belief:
     """Return the belief about pages that were never visited, on hosts with these mean rates."""
-    return Belief(np.full(len(rates), PRIOR_SHAPE), PRIOR_SHAPE / rates)
+    return Belief(np.full(len(rates), PRIOR_SHAPE, rates.dtype), PRIOR_SHAPE / rates)
 
 
 def joined(before: Belief, shape: NDArray[Any], days: NDArray[Any]) -> Belief:
@@ -43,8 +43,12 @@ def joined(before: Belief, shape: NDArray[Any], days: NDArray[Any]) -> Belief:
 def host_rates(hosts: NDArray[Any], shape: NDArray[Any], days: NDArray[Any], mean_rate: float) -> F64:
     """Return the mean rate of each host, by its number, from the evidence of its pages and the mean over all hosts."""
     belief = joined(prior(np.array([mean_rate])), shape, days)
-    sums = np.bincount(hosts, belief.shape / belief.days)
-    return (sums + _HOST_PAGES * mean_rate) / (np.bincount(hosts) + _HOST_PAGES)
+    return host_means(hosts, belief.shape / belief.days, mean_rate)
+
+
+def host_means(hosts: NDArray[Any], rates: NDArray[Any], mean_rate: float) -> F64:
+    """Return the mean rate of each host, by its number, from the believed rates of its pages."""
+    return (np.bincount(hosts, rates) + _HOST_PAGES * mean_rate) / (np.bincount(hosts) + _HOST_PAGES)
 
 
 def after_visit(belief: Belief, elapsed_days: F64, changed: Bools, content_days: F64) -> Belief:

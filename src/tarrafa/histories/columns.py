@@ -61,7 +61,7 @@ class PageHistory(NamedTuple):
 
 
 class Histories(NamedTuple):
-    """One entry for each collected row of a block, by row."""
+    """One entry for each collected row of a block, in the order in which they were collected."""
 
     row: U32
     visited: U32  # the last visit
@@ -94,7 +94,9 @@ def new_histories(rows: NDArray[Any], importance: U8 | None = None) -> Histories
 
 def taken(histories: Histories, which: NDArray[Any]) -> Histories:
     """Return some of the histories, by position or by mask."""
-    return Histories(*(column[which] for column in histories))
+    positions = np.flatnonzero(which) if which.dtype == np.bool_ else which
+    columns: list[Any] = [column.take(positions) for column in histories]
+    return Histories(*columns)
 
 
 def importance_codes(importance: NDArray[Any]) -> U8:

@@ -17,6 +17,7 @@ A page is restless if several visits in a row found slight changes. More of them
 changes at every visit, such as a counter or a date, is not worth more visits.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +75,11 @@ def fold(histories: Histories, positions: NDArray[Any], news: VisitNews, rates: 
     ordered = positions[order]
     starts = np.flatnonzero(np.concatenate(([len(ordered) > 0], ordered[1:] != ordered[:-1])))
     turn = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    for number in range(int(turn.max(initial=-1)) + 1):  # nearly always one
-        which = order[turn == number]
+    # The first visits to all URLs, then the second ones, and so on: nearly always, no URL has a second.
+    by_turn: NDArray[Any] = order[np.argsort(turn, kind="stable")] if len(starts) < len(order) else order
+    edges = np.cumsum(np.bincount(turn)).tolist()
+    for first, end in pairwise([0, *edges]):
+        which: NDArray[Any] = by_turn[first:end]
         _fold_once(histories, positions[which], VisitNews(*(column[which] for column in news)), rates[which])
 
 

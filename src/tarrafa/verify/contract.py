@@ -146,7 +146,7 @@ class KnownPage(NamedTuple):
 
 
 class BlockHistories(NamedTuple):
-    """The histories of the collected URLs of a block, by row, and their hosts. The importance of each is filled in."""
+    """The histories of the collected URLs of a block, and their hosts. The importance of each is filled in."""
 
     histories: Histories
     hosts: NDArray[np.int64]  # of each history: a position in `host_names`

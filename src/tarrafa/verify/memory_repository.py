@@ -45,12 +45,10 @@ from tarrafa.verify.contract import (
 )
 from tarrafa.verify.page_histories import (
     NO_HISTORIES,
-    importance_sum,
-    mean_importance_of,
     mean_rate_of,
     page_histories,
     phase_counts,
-    rate_sum,
+    positions_of,
     rated,
     with_importance,
     with_visits,
@@ -218,7 +216,6 @@ class MemoryRepository:
         self._hosts: dict[str, _MemoryHost] = {}
         self._verified = list(range(blocks))
         self._last_batch = -1
-        self._importance: float | None = None  # the mean by links and depth; None if it is to be computed
 
     @property
     def last_batch(self) -> int:
@@ -233,7 +230,7 @@ class MemoryRepository:
     def cycle(self, batch: Batch) -> Cycle:
         if batch.number <= self._last_batch:
             return Cycle(block=-1)
-        self._last_batch, self._importance = batch.number, None
+        self._last_batch = batch.number
         waiting = [block.waiting for block in self._blocks]
         self._offer(batch)
         block = max(self._blocks, key=lambda each: each.waiting)
@@ -319,9 +316,9 @@ class MemoryRepository:
         columns = zip(*(each[1:] for each in told), strict=True) if told else ((),) * len(VisitNews._fields)
         types = (np.float64, np.uint16, np.uint8, np.float32, np.float32)
         news = VisitNews(*(np.array(column, each) for column, each in zip(columns, types, strict=True)))
-        rate, hosts = self.mean_rate(), np.array(block.url_hosts, np.uint32)
-        block.histories = with_visits(block.histories, visited, news, hosts, rate)
-        block.rate_sum = rate_sum(block.histories, rate)
+        hosts = np.array(block.url_hosts, np.uint32)
+        if told:
+            block.histories, block.rate_sum = with_visits(block.histories, visited, news, hosts, self.mean_rate())
 
     def _without_collisions(
         self, block: _MemoryBlock, fresh: list[_MemoryUrl]
@@ -361,25 +358,19 @@ class MemoryRepository:
     def histories(self, block: int) -> BlockHistories:
         found = self._blocks[block]
         collected = [found.urls[row] for row in found.histories.row.tolist()]
-        histories = with_importance(found.histories, *_links(collected), self._mean_importance())
+        histories = with_importance(found.histories, *_links(collected))
         hosts = np.array(found.url_hosts, np.int64)[histories.row]
         return BlockHistories(histories, hosts, list(found.hosts))
 
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
         found = self._blocks[block]
-        part = taken(found.histories, np.searchsorted(found.histories.row, rows))
+        part = taken(found.histories, positions_of(found.histories, rows))
         told = zip(part.visited.tolist(), part.phase.tolist(), part.failures.tolist(), strict=True)
         return [_known_page(found.urls[row], *each) for row, each in zip(rows.tolist(), told, strict=True)]
 
     def mean_rate(self) -> float:
         collected = sum(len(block.histories.row) for block in self._blocks)
         return mean_rate_of(sum(block.rate_sum for block in self._blocks), collected)
-
-    def _mean_importance(self) -> float:
-        if self._importance is None:
-            collected = [block.urls[row] for block in self._blocks for row in block.histories.row.tolist()]
-            self._importance = mean_importance_of(importance_sum(*_links(collected)), len(collected))
-        return self._importance
 
     def rate(self, block: int, weigh: Weigh) -> None:
         found = self._blocks[block]
@@ -397,8 +388,8 @@ class MemoryRepository:
     def _known(self, host: _MemoryHost, urls: Sequence[_MemoryUrl]) -> Iterator[Known]:
         """Yield what is known of URLs of one host, with their histories."""
         whole, collected = host.block.histories, [each for each in host.urls if each.visit is not None]
-        own = taken(whole, np.searchsorted(whole.row, np.array([each.order for each in collected], np.int64)))
-        own = with_importance(own, *_links(collected), self._mean_importance())
+        own = taken(whole, positions_of(whole, np.array([each.order for each in collected], np.int64)))
+        own = with_importance(own, *_links(collected))
         rate = host_rates(np.zeros(len(own.row), np.int64), own.shape, own.days, self.mean_rate())
         told = page_histories(own, np.repeat(rate, len(own.row)))
         by_row = dict(zip(own.row.tolist(), told, strict=True))

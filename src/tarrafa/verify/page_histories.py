@@ -1,9 +1,11 @@
 """Histories of the collected URLs of a block: what a cycle folds into them, and what a block tells of them.
 
-Rows are those of the block. A URL without an importance of its own has one from its links and its depth.
+Rows are those of the block. A URL without an importance of its own has one from its links and its depth: the binary
+logarithm of 2 plus the links from other hosts, less a quarter of the depth. So 1 is that of a start page to which no
+other host links, which is near the mean.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +17,13 @@ from tarrafa.histories import (
     Phase,
     VisitNews,
     fold,
-    host_rates,
+    host_means,
     importance_codes,
     importance_of,
     joined,
     new_histories,
     prior,
+    taken,
 )
 from tarrafa.verify.contract import LINKS_MAX
 
@@ -29,59 +32,61 @@ U32 = NDArray[np.uint32]
 
 NO_HISTORIES = new_histories(np.empty(0, np.uint32))
 NO_PHASES = (0,) * len(Phase)
-_IMPORTANCE_MIN = 0.05  # of the mean
+_IMPORTANCE_MIN = 0.05
 _WEIGHT_ONE = 1_000  # a weight that stands for the mean importance
 _OUTSIDE = np.log2(2 + np.arange(LINKS_MAX + 1)).astype(np.float32)
 _DEPTH_STEP, _DEPTH_LIMIT = np.float32(0.25), 100
+
+
+class Folded(NamedTuple):
+    """Histories after visits, and the sum of their believed changes a day."""
+
+    histories: Histories
+    rate_sum: float
 
 
 def mean_rate_of(rate_sum: float, collected: int) -> float:
     return rate_sum / collected if collected else FIRST_RATE
 
 
-def mean_importance_of(importance_sum: float, collected: int) -> float:
-    """Return the mean importance by links and depth; 1 if no URL has any."""
-    return importance_sum / collected if importance_sum > 0 else 1.0
+def positions_of(histories: Histories, rows: NDArray[Any]) -> NDArray[np.int32]:
+    """Return where the histories of these rows stand; -1 for a row that has none."""
+    count = 1 + max(int(histories.row.max(initial=0)), int(rows.max(initial=0)))
+    places = np.full(count, -1, np.int32)
+    places[histories.row] = np.arange(len(histories.row), dtype=np.int32)
+    found: NDArray[np.int32] = places[rows]
+    return found
 
 
 def with_visits(
-    histories: Histories, visited: NDArray[np.int64], news: VisitNews, hosts: NDArray[Any], mean_rate: float
-) -> Histories:
-    """Return the histories after visits to the rows `visited`, which come in the order of their batches.
+    histories: Histories, visited: NDArray[Any], news: VisitNews, hosts: NDArray[Any], mean_rate: float
+) -> Folded:
+    """Return the histories after visits to the rows `visited`, those of one row in the order of their batches.
 
     `hosts` gives the host of each row of the block.
     """
-    if not len(visited):
-        return histories
-    after = _with_rows(histories, np.unique(visited))
-    own = hosts[after.row]
-    positions = np.searchsorted(after.row, visited)
-    rates = host_rates(own, after.shape, after.days, mean_rate)
-    fold(after, positions, news, rates[own[positions]])
-    return after
+    is_new = np.zeros(len(hosts), bool)
+    is_new[visited] = True
+    is_new[histories.row] = False
+    after = _with_rows(histories, np.flatnonzero(is_new))
+    positions, own = positions_of(after, visited), hosts[after.row].astype(np.intp)
+    rates = believed_rates(after, mean_rate)
+    fold(after, positions, news, host_means(own, rates, mean_rate)[own[positions]])
+    rates[positions] = believed_rates(taken(after, positions), mean_rate)
+    return Folded(after, float(np.sum(rates, dtype=np.float64)))
 
 
-def _with_rows(histories: Histories, rows: NDArray[np.int64]) -> Histories:
-    """Return a copy that has histories of all these rows, which are in ascending order."""
-    places = np.searchsorted(histories.row, rows)
-    known = np.zeros(len(rows), bool)
-    inside = places < len(histories.row)
-    known[inside] = histories.row[places[inside]] == rows[inside]
-    new = rows[~known]
-    at = places[~known] + np.arange(len(new))
-    is_old = np.ones(len(histories.row) + len(new), bool)
-    is_old[at] = False
-    after = new_histories(np.zeros(len(is_old), np.uint32), np.zeros(len(is_old), np.uint8))
-    for name in Histories._fields:
-        getattr(after, name)[is_old] = getattr(histories, name)
-    after.row[at] = new
-    return after
+def _with_rows(histories: Histories, rows: NDArray[Any]) -> Histories:
+    """Return a copy of the histories, followed by those of new rows."""
+    added = new_histories(rows, np.zeros(len(rows), np.uint8))
+    columns: list[Any] = [np.concatenate((getattr(histories, name), getattr(added, name))) for name in added._fields]
+    return Histories(*columns)
 
 
-def rate_sum(histories: Histories, mean_rate: float) -> float:
-    """Return the sum of the believed changes a day."""
-    belief = joined(prior(np.array([mean_rate])), histories.shape, histories.days)
-    return float(np.sum(belief.shape / belief.days))
+def believed_rates(histories: Histories, mean_rate: float) -> F32:
+    """Return how often each page is believed to change, if pages change at this mean rate."""
+    belief = joined(prior(np.array([mean_rate], np.float32)), histories.shape, histories.days)
+    return (belief.shape / belief.days).astype(np.float32, copy=False)
 
 
 def phase_counts(histories: Histories) -> tuple[int, ...]:
@@ -89,28 +94,20 @@ def phase_counts(histories: Histories) -> tuple[int, ...]:
     return tuple(np.bincount(histories.phase, minlength=len(Phase)).tolist())
 
 
-def importance_sum(outside: NDArray[Any], depth: U32) -> float:
-    """Return the sum of the importance of URLs by links and depth."""
-    return float(np.sum(link_importance(outside, depth), dtype=np.float64))
-
-
 def link_importance(outside: NDArray[Any], depth: U32) -> F32:
-    """Return the importance of URLs by links from other hosts and by depth, not negative; its mean is not 1."""
-    found: F32 = np.maximum(_OUTSIDE[outside] - np.minimum(depth, _DEPTH_LIMIT) * _DEPTH_STEP, np.float32(0))
-    return found
+    """Return the importance of URLs by links from other hosts and by depth."""
+    found = _OUTSIDE[outside] - np.minimum(depth, _DEPTH_LIMIT) * _DEPTH_STEP
+    importance: F32 = np.maximum(found, np.float32(_IMPORTANCE_MIN))
+    return importance
 
 
-def with_importance(histories: Histories, outside: NDArray[Any], depth: U32, mean: float) -> Histories:
-    """Fill in the importance of histories that have none; `mean` is that of all URLs by links and depth.
-
-    The other columns have one entry for each history.
-    """
+def with_importance(histories: Histories, outside: NDArray[Any], depth: U32) -> Histories:
+    """Fill in the importance of histories that have none. The other columns have one entry for each history."""
     lacking = np.flatnonzero(histories.importance == 0)
     if not len(lacking):
         return histories
     importance = histories.importance.copy()
-    found = link_importance(outside[lacking], depth[lacking]) / mean
-    importance[lacking] = importance_codes(np.maximum(found, _IMPORTANCE_MIN))
+    importance[lacking] = importance_codes(link_importance(outside[lacking], depth[lacking]))
     return histories._replace(importance=importance)
 
 

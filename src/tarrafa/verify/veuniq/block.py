@@ -7,7 +7,7 @@
     hosts      hash and text of each host; a row's host is a position here
     texts      the URLs themselves, by origin; written once, shared by the halves when a block is split
     visits     what is known of collected URLs, by origin; shared in the same way
-    histories  the history of each collected row, by row; rewritten in each cycle
+    histories  the history of each collected row; rewritten in each cycle that has visits
 
 `judge` classifies the URLs of a cycle, `updated` changes the rows, `schedule` chooses URLs to fetch next, and `halves`
 splits a block that has grown too large. `block_files` reads and writes the files.
@@ -66,10 +66,8 @@ class Block:
     origins: int = 0  # the next origin
     since: int = 0  # the last cycle that verified it
     waiting: int = 0
-    # Sums over the collected URLs: changes a day, importance by links and depth, and URLs by phase.
-    rate_sum: float = 0.0
-    importance_sum: float = 0.0
-    phases: tuple[int, ...] = NO_PHASES
+    rate_sum: float = 0.0  # of the collected URLs: changes a day
+    phases: tuple[int, ...] = NO_PHASES  # collected URLs by phase
     runs: list[StoredFile] = field(default_factory=list)
     row_index: list[StoredFile] = field(default_factory=list)
     row_state: list[StoredFile] = field(default_factory=list)  # one, or none yet
@@ -146,7 +144,12 @@ class Judgement(NamedTuple):
     weight: U64
     collected_now: NDArray[np.bool_]
     collected_before: NDArray[np.bool_]
-    last_visits: NDArray[np.int32]  # for those collected now: the number of the visit that counts
+    visits: NDArray[np.int32]  # the numbers of all visits: by fingerprint, then by batch, then by time
+    visited: Rows  # for each of them: its URL, as a position in these columns
+
+    def last_visits(self) -> NDArray[np.int32]:
+        """Return, for the URLs collected now, the number of the visit that counts: the latest of the last batch."""
+        return self.visits[np.concatenate((self.visited[1:] != self.visited[:-1], [len(self.visited) > 0]))]
 
 
 def find(runs: list[FingerprintRun], fingerprints: U64) -> NDArray[np.int64]:
@@ -170,9 +173,10 @@ def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
     known = rows >= 0
     before = np.zeros(len(rows), bool)
     before[known] = content.columns.state[rows[known]] == COLLECTED
-    visited, last_visits = _last_visits(waiting)
+    visits, fingerprints = _visits(waiting)
+    visited = np.searchsorted(unique, fingerprints)
     now = np.zeros(len(rows), bool)
-    now[np.searchsorted(unique, visited)] = True
+    now[visited] = True
     return Judgement(
         rows=rows,
         waiting_rows=order[firsts],
@@ -184,7 +188,8 @@ def judge(content: BlockContent, waiting: WaitingUrls) -> Judgement:
         weight=_gained(waiting.weight, order, firsts),
         collected_now=now,
         collected_before=before,
-        last_visits=last_visits,
+        visits=visits,
+        visited=visited,
     )
 
 
@@ -200,15 +205,19 @@ def _order(fingerprints: U64) -> NDArray[np.int64]:
     return order if (ordered[1:] >= ordered[:-1]).all() else np.argsort(fingerprints)
 
 
-def _last_visits(waiting: WaitingUrls) -> tuple[U64, NDArray[np.int32]]:
-    """Return the fingerprints of the URLs collected now, and the visit that counts: the latest of the last batch."""
+def _visits(waiting: WaitingUrls) -> tuple[NDArray[np.int32], U64]:
+    """Return all visits, by fingerprint, then by batch, then by time; and their fingerprints."""
     rows = np.flatnonzero(waiting.visit >= 0)
     visits, fingerprints = waiting.visit[rows], waiting.fingerprints[rows]
-    records = waiting.visits[visits]
-    order = np.lexsort((records["at_seconds"], records["batch"], fingerprints))
+    order = _order(fingerprints)
     ordered = fingerprints[order]
-    lasts = np.flatnonzero(np.concatenate((ordered[1:] != ordered[:-1], [True]))) if len(order) else order
-    return ordered[lasts], visits[order[lasts]]
+    is_next = ordered[1:] == ordered[:-1]
+    # Most URLs have one visit.
+    several = np.flatnonzero(np.concatenate((is_next, [False])) | np.concatenate(([False], is_next)))
+    own = order[several]
+    records = waiting.visits.take(visits[own])
+    order[several] = own[np.lexsort((records["at_seconds"], records["batch"], ordered[several]))]
+    return visits[order], ordered
 
 
 def updated(

@@ -110,7 +110,7 @@ class BlockFiles:
         if not parts:
             return np.empty(0, STORED_VISIT)
         visits = np.concatenate(parts)
-        ordered = visits[np.argsort(visits["origin"], kind="stable")]
+        ordered = visits.take(np.argsort(visits["origin"], kind="stable"))
         return ordered[np.concatenate((ordered["origin"][1:] != ordered["origin"][:-1], [True]))]
 
     def visits_of(self, block: Block, origins: NDArray[Any]) -> NDArray[Any]:
@@ -211,7 +211,7 @@ def _read_rows(data: bytes, rows: NDArray[np.int64]) -> pa.Table:
 
 def _pack_visits(visits: NDArray[np.void]) -> pa.Buffer:
     """Pack visits by origin; where two files tell of the same origin, the later file counts."""
-    ordered = visits[np.argsort(visits["origin"], kind="stable")]
+    ordered = visits.take(np.argsort(visits["origin"], kind="stable"))
     table = pa.table({name: pa.array(np.ascontiguousarray(ordered[name])) for name in STORED_VISIT.names or ()})
     return _pack(table, ["status", "file"], {"origin": _DELTA, "offset": _DELTA, "at_seconds": "BYTE_STREAM_SPLIT"})
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarrafa.hashes import bytes_of, edges_of
 from tarrafa.histories import Histories, VisitNews
 from tarrafa.verify.contract import Cycle, Division, HostCollision, Quota, Weigh
-from tarrafa.verify.page_histories import importance_sum, phase_counts, rate_sum, rated, with_visits
+from tarrafa.verify.page_histories import Folded, believed_rates, phase_counts, rated, with_visits
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,
@@ -93,7 +93,9 @@ class CycleWriter:
         self._write_texts(after, fresh)
         rows = _rows_of(judgement, fresh, block.rows)
         self._write_visits(after, columns, waiting, judgement, rows)
-        histories = self._folded(content.histories, columns, waiting, judgement, rows)
+        histories = content.histories
+        if len(judgement.visits):
+            histories, after.rate_sum = self._folded(histories, columns, waiting, judgement, rows)
         runs = merged(_with_run(content.runs, fresh, block.rows), self._bounds.run_ratio)
         blocks = self._written(after, content, BlockContent(runs, columns, hosts, histories))
         return blocks, _found(block, judgement, fresh)._replace(collisions=tuple(collisions))
@@ -148,22 +150,20 @@ class CycleWriter:
             return
         visits = np.empty(len(origins), STORED_VISIT)
         visits["origin"] = origins
+        lasts = waiting.visits.take(judgement.last_visits())
         for name in VISIT.names or ():
-            visits[name] = waiting.visits[name][judgement.last_visits]
+            visits[name] = lasts[name]
         if len(block.visits) >= PARTS_MAX:
             visits, block.visits = np.concatenate((self._own_visits(block, columns), visits)), []
         block.visits = [*block.visits, self._files.write_visits(block, str(self._cycle), visits)]
 
     def _folded(
         self, histories: Histories, columns: RowColumns, waiting: WaitingUrls, judgement: Judgement, rows: Rows
-    ) -> Histories:
+    ) -> Folded:
         """Return the histories with every visit that waited folded in."""
-        visited = np.flatnonzero(waiting.visit >= 0)
-        visits = waiting.visits[waiting.visit[visited]]
-        places = np.searchsorted(waiting.fingerprints[judgement.waiting_rows], waiting.fingerprints[visited])
-        order = np.argsort(visits["batch"], kind="stable")
-        news = VisitNews(*(visits[name][order] for name in VisitNews._fields))
-        return with_visits(histories, rows[places[order]], news, columns.host, self._mean_rate)
+        visits = waiting.visits.take(judgement.visits)
+        news = VisitNews(*(np.ascontiguousarray(visits[name]) for name in VisitNews._fields))
+        return with_visits(histories, rows[judgement.visited], news, columns.host, self._mean_rate)
 
     def _own_visits(self, block: Block, columns: RowColumns) -> NDArray[np.void]:
         """Return the visits of the block's own rows; its files may also hold those of other halves."""
@@ -185,7 +185,6 @@ class CycleWriter:
         new_runs = [self._files.write_run(block, self._cycle, run) for run in after.runs[unchanged:]]
         block.runs = [*block.runs[:unchanged], *new_runs]
         self._write_columns(block, after.columns)
-        self._write_sums(block, after)
         if after.histories is not before.histories:
             self._write_histories(block, after.histories)
         self._write_hosts(block, len(before.hosts.names), after.hosts)
@@ -202,14 +201,8 @@ class CycleWriter:
         self._write_weight(block, columns)
         block.rows = len(columns.host)
 
-    def _write_sums(self, block: Block, content: BlockContent) -> None:
-        histories, columns = content.histories, content.columns
-        block.rate_sum = rate_sum(histories, self._mean_rate)
-        block.importance_sum = importance_sum(columns.outside[histories.row], columns.depth[histories.row])
-        block.phases = phase_counts(histories)
-
     def _write_histories(self, block: Block, histories: Histories) -> None:
-        is_any = len(histories.row) > 0
+        block.phases, is_any = phase_counts(histories), len(histories.row) > 0
         block.histories = [self._files.write_histories(block, self._cycle, histories)] if is_any else []
 
     def _write_weight(self, block: Block, columns: RowColumns) -> None:
@@ -227,7 +220,7 @@ class CycleWriter:
     def _write_whole(self, block: Block, content: BlockContent) -> Block:
         block.runs = [self._files.write_run(block, self._cycle, run) for run in content.runs]
         self._write_columns(block, content.columns)
-        self._write_sums(block, content)
+        block.rate_sum = float(np.sum(believed_rates(content.histories, self._mean_rate), dtype=np.float64))
         self._write_histories(block, content.histories)
         self._write_hosts(block, 0, content.hosts)
         return block

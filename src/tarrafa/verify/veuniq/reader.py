@@ -26,7 +26,7 @@ from tarrafa.verify.contract import (
     first_placed,
 )
 from tarrafa.verify.keys import keys_of
-from tarrafa.verify.page_histories import page_histories, phase_counts, with_importance
+from tarrafa.verify.page_histories import page_histories, phase_counts, positions_of, with_importance
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     REMAINING,
@@ -149,25 +149,21 @@ class RepositoryReader:
         histories, mean_rate = self._files.histories(block), self._state.mean_rate()
         hosts = columns.host[histories.row]
         rates = host_rates(hosts, histories.shape, histories.days, mean_rate)
-        own = taken(histories, np.searchsorted(histories.row, rows))
-        return page_histories(self._with_importance(own, columns), rates[columns.host[rows]])
-
-    def _with_importance(self, histories: Histories, columns: RowColumns) -> Histories:
-        rows = histories.row
-        return with_importance(histories, columns.outside[rows], columns.depth[rows], self._state.mean_importance())
+        own = taken(histories, positions_of(histories, rows))
+        return page_histories(_with_importance(own, columns), rates[columns.host[rows]])
 
     def histories(self, block: Block) -> BlockHistories:
         """Return the histories of a block: see `Repository.histories`."""
         found, columns, names = self._files.histories(block), self._files.rows(block), self._files.hosts(block).names
         hosts = columns.host[found.row].astype(np.int64)
-        return BlockHistories(self._with_importance(found, columns), hosts, names)
+        return BlockHistories(_with_importance(found, columns), hosts, names)
 
     def known_pages(self, block: Block, rows: NDArray[np.uint32]) -> list[KnownPage]:
         """Return collected URLs of a block: see `Repository.known_pages`."""
         if not len(rows):
             return []
         histories, columns = self._files.histories(block), self._files.rows(block)
-        histories = taken(histories, np.searchsorted(histories.row, rows))
+        histories = taken(histories, positions_of(histories, rows))
         origins = columns.origin[rows]
         visits = self._files.visits_of(block, origins)
         contents = (visits[name].tolist() for name in ("file", "offset", "signature", "similarity"))
@@ -201,6 +197,10 @@ class RepositoryReader:
             yield Scheduled(
                 content.hosts.names[host], urls[first:end], *facts, weights.tolist() if weights.any() else []
             )
+
+
+def _with_importance(histories: Histories, columns: RowColumns) -> Histories:
+    return with_importance(histories, columns.outside[histories.row], columns.depth[histories.row])
 
 
 def problems(files: BlockFiles, blocks: list[Block], spills: list[Spill], seed: int) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _block_problems(files: BlockFiles, block: Block, spills: list[Spill], seed: 
 
 
 def _history_problems(columns: RowColumns, histories: Histories, phases: tuple[int, ...]) -> Iterator[str]:
-    if not np.array_equal(histories.row, np.flatnonzero(columns.state == COLLECTED)):
+    if not np.array_equal(np.sort(histories.row), np.flatnonzero(columns.state == COLLECTED)):
         yield "a collected URL has no history, or another URL has one"
     if int(histories.phase.max(initial=0)) >= len(Phase):
         yield "a history is in no known phase"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarrafa.errors import InputError
 from tarrafa.verify.contract import RepositoryCounts
-from tarrafa.verify.page_histories import mean_importance_of, mean_rate_of
+from tarrafa.verify.page_histories import mean_rate_of
 from tarrafa.verify.veuniq.block import Block, StoredTexts
 from tarrafa.verify.veuniq.spills import Spill, open_spill
 from tarrafa.verify.veuniq.stored_files import StoredFile, read_manifest
@@ -50,10 +50,6 @@ class RepositoryState(NamedTuple):
     def mean_rate(self) -> float:
         """Return how often a page changes: see `Repository.mean_rate`."""
         return mean_rate_of(sum(block.rate_sum for block in self.blocks), self._collected())
-
-    def mean_importance(self) -> float:
-        """Return the mean importance of collected URLs by links and depth."""
-        return mean_importance_of(sum(block.importance_sum for block in self.blocks), self._collected())
 
     def _collected(self) -> int:
         return sum(block.collected for block in self.blocks)
