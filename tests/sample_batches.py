@@ -20,7 +20,7 @@ def _url(chance: random.Random) -> str:
 def _batch(number: int, chance: random.Random, size: int) -> Batch:
     collected = [_url(chance) for _ in range(size // 9)]
     extracted = [_url(chance) for _ in range(size)]
-    count = len(collected)
+    count, news = len(collected), np.random.default_rng(number)
     return Batch(
         number,
         Collected(
@@ -29,6 +29,11 @@ def _batch(number: int, chance: random.Random, size: int) -> Batch:
             np.array([chance.choice((200, 301, 404)) for _ in range(count)], np.uint16),
             np.full(count, number, np.uint32),
             np.arange(count, dtype=np.uint64) * 1000,
+            news.integers(0, 3, count, np.uint8),
+            news.integers(0, 2**64, count, np.uint64),
+            news.integers(0, 2**64, count, np.uint64),
+            news.choice(np.array([np.nan, 10, 10_000], np.float32), count),
+            news.choice(np.array([np.nan, 7_200], np.float32), count),
         ),
         Extracted(
             extracted,

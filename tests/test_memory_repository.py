@@ -48,6 +48,13 @@ def known_of(repository: Repository, hosts: set[str]) -> dict[str, list[Known]]:
     return {host: list(repository.urls_of(host)) for host in hosts}
 
 
+def histories_of(repository: Repository) -> object:
+    found = repository.histories(0)
+    rows = found.histories.row[::-1]
+    columns = [column.tolist() for column in found.histories]
+    return columns, found.hosts.tolist(), found.host_names, repository.mean_rate(), repository.known_pages(0, rows)
+
+
 def without_rate(known: Known) -> Known:
     """Leave out the believed rate, which depends on the pages that were known when a visit was counted."""
     return known._replace(history=known.history and known.history._replace(changes_per_day=0.0))
@@ -77,6 +84,10 @@ def test_twin_of_one_block_equals_veuniq_after_every_batch(
             assert twin.counts() == veuniq.counts()._replace(disk_bytes=0)
             for per_host in PER_HOST:
                 assert list(twin.scheduled(0, per_host)) == list(veuniq.scheduled(0, per_host))
+            if batch.number % 3 == 1:
+                twin.rate(0, weights_of(batch.number))
+                veuniq.rate(0, weights_of(batch.number))
+            assert histories_of(twin) == histories_of(veuniq)
             assert twin.last_batch == veuniq.last_batch
             assert twin.blocks() == veuniq.blocks()
         assert known_of(twin, hosts) == known_of(veuniq, hosts)
