@@ -34,7 +34,7 @@ from tarrafa.agent.visits import Visits
 from tarrafa.clock import Clock, instant_of
 from tarrafa.errors import WorkError
 from tarrafa.extract import LARGE_BYTES, Extract, PageFormat
-from tarrafa.keep import Archive, DocumentRow, PackedPage, Place, StoredAt, digest_of
+from tarrafa.keep import Archive, DocumentRow, PackedPage, Place, StoredAt
 from tarrafa.obey import NO_DIRECTIVES, Directives, read_directives, wall_of
 from tarrafa.records import Headers, Page, header
 from tarrafa.schedule import BUSY_STATUSES, Visit, depth_of, distance_of, hops_of, one_link_further
@@ -134,7 +134,7 @@ class Ingest:
             events.challenge_met(page.url, wall)
             self._visits.page_walled(visit, page, wall, instant_of(self._clock))
             return
-        if refresh is not None and is_stored(page, digest_of(page.body), refresh):
+        if refresh is not None and is_stored(page, refresh):
             arrival = arrival._replace(is_stored=True)
         elif refresh is None and len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
             fields = annotations.fields()

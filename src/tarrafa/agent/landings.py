@@ -25,7 +25,7 @@ from tarrafa.agent.outcomes import DOUBTED, NO_FILE, Outcome, outcome_of
 from tarrafa.agent.validators import cache_seconds, content_seconds
 from tarrafa.extract import Extract
 from tarrafa.histories import DAY_SECONDS, Change, Phase, phase_after
-from tarrafa.keep import Place, StoredHead
+from tarrafa.keep import Place, StoredHead, digest_of
 from tarrafa.obey import Directives
 from tarrafa.records import Headers, Page, header
 from tarrafa.urls import fingerprint
@@ -127,10 +127,10 @@ def first_landing(page: Page, found: Extract, body: bytes) -> Landing:
     )
 
 
-def is_stored(page: Page, digest: str, refresh: PageRefresh) -> bool:
+def is_stored(page: Page, refresh: PageRefresh) -> bool:
     """Return True if the answer to a refresh is what the archive has, so that it need not be parsed.
 
-    `digest` is that of the body. Headers with directives may have changed alone.
+    Headers with directives may have changed alone.
     """
     head = refresh.head
     if head is None or not refresh.is_indexed:
@@ -139,7 +139,8 @@ def is_stored(page: Page, digest: str, refresh: PageRefresh) -> bool:
         return True
     is_whole = head.is_whole and not (page.truncated or page.unread)
     is_same_head = all(_values(page.headers, name) == _values(head.headers, name) for name in _READ_HEADERS)
-    return page.status == head.status == 200 and is_whole and digest == head.content.digest and is_same_head
+    is_candidate = page.status == head.status == 200 and is_whole and is_same_head
+    return is_candidate and digest_of(page.body) == head.content.digest
 
 
 # Headers that change what a page with the same bytes says.

@@ -55,6 +55,7 @@ class Progress(NamedTuple):
     run_visits: int = 0
     refreshes: int = 0  # pages that were visited again; not among `pages`
     run_refreshes: int = 0
+    refresh_outcomes: Mapping[str, int] = {}  # of the refreshes
     changed: int = 0  # of the refreshes, those that found other content
     run_changed: int = 0
     hook_errors: int = 0  # hooks that raised an error, or gave a field that cannot be stored

@@ -78,6 +78,7 @@ class ProgressMeter:
             visits=visits,
             run_visits=visits - began["visits"],
             refreshes=totals[REFRESHES],
+            refresh_outcomes=totals.named("refresh"),
             run_refreshes=totals[REFRESHES] - began[REFRESHES],
             changed=totals[CHANGED],
             run_changed=totals[CHANGED] - began[CHANGED],

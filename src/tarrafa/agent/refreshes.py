@@ -40,7 +40,8 @@ class Refreshes:
         refresh = PageRefresh(known)
         if known.file == NO_FILE:
             return refresh
-        head = await asyncio.to_thread(self._read, known)
+        is_cached = self._reader.is_cached(Place(known.file, known.offset))
+        head = self._read(known) if is_cached else await asyncio.to_thread(self._read, known)
         return refresh if head is None else self.conditioned(refresh._replace(head=head))
 
     def _read(self, known: KnownPage) -> StoredHead | None:

@@ -14,6 +14,8 @@ from tarrafa.records import CONDITIONS, Headers, header
 
 CACHE_MAX_SECONDS = 86_400.0
 _TAG_MAX_CHARS = 1_000
+# Apache adds a suffix to the tag of a compressed page, and knows only the tag without it.
+_SENT_ALSO = re.compile(r"^((?:W/)?\".*)-(?:gzip|br|deflate)(\")$")
 # A page that says it was changed just now is made for each request, or may change twice within a second.
 _AGE_MIN_SECONDS = 5.0
 _PLAIN_ONE_IN = 20  # refreshes without conditions
@@ -28,7 +30,7 @@ def conditions_of(headers: Headers, at: float) -> Headers:
     """Return the headers that ask for a page only if it has changed since it came with these headers."""
     tag, modified = header(headers, "etag"), header(headers, "last-modified")
     if tag and len(tag) <= _TAG_MAX_CHARS:
-        return ((CONDITIONS[0], tag),)
+        return ((CONDITIONS[0], _SENT_ALSO.sub(r"\g<0>, \1\2", tag)),)
     if modified is not None and not math.isnan(content_seconds(headers, at)):
         return ((CONDITIONS[1], modified),)
     return ()
