@@ -14,6 +14,7 @@ from crawls import ServedWeb, arguments, crawled, hasty, pages_fetched, run, ser
 from tarrafa.agent import CrawlFolder, checkpoint_of
 from tarrafa.cli import app
 from tarrafa.histories import DAY_SECONDS
+from tarrafa.verify import look_up
 from test_crawl_kill import Killer, start_killer
 
 IN_FLIGHT = 10
@@ -100,6 +101,21 @@ def test_round_visits_what_its_budget_allows_and_nothing_new(
     assert rest["run_refreshes"] >= len(before) - 30
     assert asked(web).keys() == before.keys()
     assert refreshed(folder, capsys)["run_refreshes"] == 0
+
+
+def test_pages_of_the_highest_ranks_are_the_important_ones(
+    web: ServedWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "crawl"
+    crawled(web, folder)
+    ranked = json.loads(run("rank", "--dir", str(folder), "--top", "100", "--json").stdout)["best_pages"]
+    real_time = time.time
+    monkeypatch.setattr(time, "time", lambda: real_time() + 2 * DAY_SECONDS)
+    refreshed(folder, capsys, "--budget", "5")
+    found = [look_up(CrawlFolder(folder).repository, each["name"]) for each in (ranked[0], ranked[len(ranked) // 2])]
+    first, second = (each.history.importance for each in found if each is not None and each.history is not None)
+    assert first == pytest.approx(ranked[0]["rank"], rel=0.1)
+    assert second == pytest.approx(ranked[len(ranked) // 2]["rank"], rel=0.1)
 
 
 def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:

@@ -125,7 +125,8 @@ def agent(
         Follow(configuration.crawl.follow),
     )
     url_keys = policies.order.url_keys
-    store = Store(folder, bounds or repository_bounds(configuration), url_keys, _weighing(policies.order, folder))
+    weighing, rating = _weighing(policies.order, folder), _rating(policies.order, folder, limits)
+    store = Store(folder, bounds or repository_bounds(configuration), url_keys, weighing, rating)
     try:
         archive = open_archive(folder.archive, store.checkpoint.end, clock, _archive_settings(configuration))
         journal = FileHostJournal(folder.host_journal)
@@ -422,6 +423,19 @@ def _weighing(policy: Order, folder: CrawlFolder) -> Weighing | None:
         from tarrafa.collection.rank_refresh import RankRefresh  # few crawls need it
 
         return RankRefresh(folder.root, of_hosts=policy.weight is WeightKind.HOST_RANK)
+    return None
+
+
+def _rating(policy: Order, folder: CrawlFolder, limits: RunLimits) -> Weighing | None:
+    """Return the ranks that tell the importance of pages.
+
+    A crawl that goes on for ever computes new ones, unless its order does so.
+    """
+    if limits.mode in (RefreshMode.FOREVER, RefreshMode.ROUND):
+        from tarrafa.collection.rank_refresh import RankRefresh  # few crawls need it
+
+        is_ranked = policy.weight in (WeightKind.RANK, WeightKind.HOST_RANK)
+        return RankRefresh(folder.root, computes=limits.mode is RefreshMode.FOREVER and not is_ranked)
     return None
 
 

@@ -214,7 +214,7 @@ class Checkpoints:
 
     async def look(self, looks: RefreshLooks, load: QueueLoad, at: Instant) -> ChosenPages | None:
         """Look at the next block of the collection."""
-        return await self._in_thread(partial(looks.look, self._store.blocks, load, at), CrawlStep.REFRESH)
+        return await self._in_thread(partial(looks.look, self._store, load, at), CrawlStep.REFRESH)
 
     def host_statuses(self) -> dict[str, dict[str, int]]:
         """Return how many hosts are suspended or given up, by reason, as of the last checkpoint."""

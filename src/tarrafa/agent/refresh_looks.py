@@ -4,8 +4,8 @@ A look reads a block of the repository, so it runs in the thread that owns it; t
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.refresher import Refresher
@@ -33,6 +33,16 @@ class ChosenPages(NamedTuple):
     pages: Sequence[KnownPage]
 
 
+class RatedBlocks(Protocol):
+    """Where the blocks of the repository are."""
+
+    def blocks(self) -> list[int]: ...
+
+    def rate(self, block: int) -> None:
+        """Give the collected pages of a block the newest importance, if they have an older one."""
+        ...
+
+
 class RefreshLooks:
     def __init__(self, refresher: Refresher, frontier: Frontier, refreshes_before: int = 0) -> None:
         """`refreshes_before` are those that had been made when the round began."""
@@ -56,10 +66,13 @@ class RefreshLooks:
         visited = refreshes - self._refreshes_before
         return QueueLoad(visited, queue.unfinished_count, queue.held_counts(), is_settled)
 
-    def look(self, blocks: Callable[[], Sequence[int]], load: QueueLoad, at: Instant) -> ChosenPages | None:
+    def look(self, store: RatedBlocks, load: QueueLoad, at: Instant) -> ChosenPages | None:
         """Look at the next block; return None if there is none."""
-        block = self._refresher.next_block(blocks(), at)
-        return None if block is None else ChosenPages(block, self._refresher.choose(block, load.of(block), at))
+        block = self._refresher.next_block(store.blocks(), at)
+        if block is None:
+            return None
+        store.rate(block)
+        return ChosenPages(block, self._refresher.choose(block, load.of(block), at))
 
     def take(self, chosen: ChosenPages | None, at: Instant) -> bool:
         """Hand what a look has chosen to the frontier; return True if any of it is new there."""

@@ -71,10 +71,14 @@ class Store:
         bounds: RepositoryBounds = _DEFAULT_BOUNDS,
         order: UrlOrder = by_priority,
         weighing: Weighing | None = None,
+        rating: Weighing | None = None,
     ) -> None:
+        """`weighing` is for the order of URLs, `rating` for the importance of collected pages."""
         self._folder = folder
-        self._weighing = weighing
-        self._weighed: dict[int, int] = {}  # the number of the weights that each block has
+        self._weighing, self._rating = weighing, rating
+        # The number of the weights, and of the importance, that each block has.
+        self._weighed: dict[int, int] = {}
+        self._rated: dict[int, int] = {}
         self._repository = Veuniq(folder.repository, bounds=bounds, order=order)
         try:
             self._hosts = HostDatabase(folder.hosts)
@@ -163,6 +167,13 @@ class Store:
                 self._repository.weigh(block, weigh)
                 self._weighed[block] = number
 
+    def rate(self, block: int) -> None:
+        """Give the collected pages of a block the newest importance, if they have an older one."""
+        found = None if self._rating is None else self._rating.current(self.counts.collected)
+        if found is not None and self._rated.get(block) != found[0]:
+            self._repository.rate(block, found[1])
+            self._rated[block] = found[0]
+
     def refresher(self, settings: RefreshSettings, began_at: float, at: Instant) -> Refresher:
         """Return what chooses collected pages that are visited again. Only the thread of the store may use it."""
         return make_refresher(self._repository, settings, began_at, at)
@@ -194,8 +205,9 @@ class Store:
     def close(self) -> None:
         """Close both, also if one of them fails."""
         with ExitStack() as parts:
-            if self._weighing is not None:
-                parts.callback(self._weighing.close)
+            for each in (self._weighing, self._rating):
+                if each is not None:
+                    parts.callback(each.close)
             parts.callback(self._repository.close)
             parts.callback(self._hosts.close)
 

@@ -1,4 +1,4 @@
-"""Ranks for the order of a crawl: computed beside it, again whenever it has grown by half.
+"""Ranks for the order of a crawl and the importance of its pages: computed beside it, again when it has grown by half.
 
 A process of its own ranks what the crawl has saved, as `tarrafa rank` does: only new links are read, and memory goes by
 pages. Since the collection grows by half in between, all computations together cost at most three times the last one.
@@ -59,8 +59,14 @@ class RankRefresh:
     """Fulfils `Weighing`. The weight of a URL is the rank of its page, or of its host."""
 
     def __init__(
-        self, root: Path, *, of_hosts: bool = False, start: Callable[[Path], RankProcess] = start_ranking
+        self,
+        root: Path,
+        *,
+        of_hosts: bool = False,
+        computes: bool = True,  # False: only ranks that others have computed are used
+        start: Callable[[Path], RankProcess] = start_ranking,
     ) -> None:
+        self._computes = computes
         self._root = root
         self._of_hosts = of_hosts
         self._start = start
@@ -73,7 +79,8 @@ class RankRefresh:
         """Return the generation of the newest ranks, and what weighs URLs by them; begin newer ones if they are due."""
         self._take_result()
         self._reopen()
-        if self._process is None and collected_count >= max(FIRST_COUNT, GROWTH * self._ranked_count):
+        is_due = collected_count >= max(FIRST_COUNT, GROWTH * self._ranked_count)
+        if self._computes and self._process is None and is_due:
             self._ranked_count = collected_count
             self._begin()
         return None if self._ranks is None else (self._ranks.generation, self._weigh)

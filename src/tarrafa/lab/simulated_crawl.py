@@ -126,9 +126,15 @@ class SimulatedCrawl:
         if due_at <= self._now:
             self._search_blocks()
             load = looks.load(self.totals[REFRESHES], is_settled=True)
-            looks.take(looks.look(self._repository.blocks, load, self.at), self.at)
+            looks.take(looks.look(self, load, self.at), self.at)
         elif not self._advance(is_short, due_at):
             self._now = due_at
+
+    def blocks(self) -> list[int]:
+        return self._repository.blocks()
+
+    def rate(self, block: int) -> None:
+        """Do nothing: the importance of pages is set from outside."""
 
     def _moment(self, monotonic: float) -> float:
         """Return the virtual time of a moment of the process's clock, or a little more, because sums are rounded."""
