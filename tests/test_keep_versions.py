@@ -13,9 +13,11 @@ import tarrafa
 from archive_pages import quick_folder
 from crawls import run
 from stored_rows import VISIT, Rows
+from tarrafa.collection.version_pruning import prune_versions
 from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.datasets import RowFolder, open_current_documents
 from tarrafa.keep.export import Snapshot, export_records
+from tarrafa.keep.retention import VersionBounds
 from tarrafa.keep.url_groups import current_rows
 from tarrafa.layout import CrawlPaths
 from tarrafa.versions import is_mere_visit
@@ -72,8 +74,11 @@ def test_exports_have_current_rows_or_all(crawl: VersionedCrawl) -> None:
     assert [page.splitlines()[-1] for page in pages] == ["new a", "only b"]
 
 
-def test_records_leave_out_what_was_replaced(crawl: VersionedCrawl, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_pruned", [False, True])
+def test_records_leave_out_what_was_replaced(crawl: VersionedCrawl, tmp_path: Path, is_pruned: bool) -> None:
     snapshot = Snapshot(crawl.folder, crawl.checkpoint, crawl.archive.end)
+    if is_pruned:
+        prune_versions(crawl.folder, VersionBounds(1))
     for all_versions, count in ((False, 3), (True, 6)):
         told: list[str] = []
 

@@ -34,7 +34,11 @@ def show_history(url: str, visits: Sequence[PastVisit], as_json: bool) -> None:
     console().print(table)
     versions_count = sum(visit.is_version for visit in visits)
     older = "; older visits are not shown" if len(visits) == HISTORY_VISITS else ""
-    typer.echo(f"{len(visits):,} visits, {versions_count:,} versions{older}.")
+    typer.echo(f"{_counted(len(visits), 'visit')}, {_counted(versions_count, 'version')}{older}.")
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def _content(visit: PastVisit) -> str:

@@ -45,7 +45,7 @@ def command(
 
 
 def _told(removed: RemovedVersions, bounds: VersionBounds, is_dry: bool) -> str:
-    limits = [f"the newest {bounds.versions:,} of each page"] if bounds.versions else []
+    limits = [f"the newest {bounds.versions:,} of each page"] if bounds.versions > 1 else ["the newest of each page"]
     if bounds.age_seconds is not None:
         limits.append(f"those replaced within {format_duration(bounds.age_seconds)}")
     what = f"{removed.versions:,} versions, {removed.links:,} links"

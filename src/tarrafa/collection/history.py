@@ -44,7 +44,9 @@ def history_of(rows: Sequence[VisitRow]) -> list[PastVisit]:
     current = next((row for row in reversed(rows) if not is_mere_visit(row.outcome)), None)
     for row in rows:
         is_same = row.outcome == UNCHANGED
-        is_other = row.signature != before if row.signature and before else None
+        # The text of an error page is not that of the page.
+        own = row.signature if row.outcome == VERSION else 0
+        is_other = own != before if own and before else None
         visits.append(
             PastVisit(
                 at=row.fetched_at,
@@ -53,12 +55,12 @@ def history_of(rows: Sequence[VisitRow]) -> list[PastVisit]:
                 size_bytes=row.size_bytes,
                 signature=row.signature,
                 place=_place_of(row),
-                has_content=bool(row.signature) or is_same,
+                has_content=bool(own) or is_same,
                 is_changed=False if is_same else is_other,
                 is_current=row is current,
             )
         )
-        before = row.signature or before
+        before = own or before
     return visits[::-1]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tarrafa.disk import is_replaceable, output_file
-from tarrafa.hashes import U64
+from tarrafa.hashes import U64, hashes_of
 from tarrafa.keep.archive_files import Place, archive_files, check_end
 from tarrafa.keep.archive_reader import StoredPage, read_pages, read_whole_pages
 from tarrafa.keep.cdxj import cdxj_line, sorted_lines
@@ -26,9 +26,12 @@ from tarrafa.keep.segment_writer import group_batches, write_parquet
 from tarrafa.keep.url_groups import current_rows
 from tarrafa.layout import CrawlPaths
 from tarrafa.records import Page
+from tarrafa.urls import fingerprint
 
 _COPY_BYTES = 1 << 20
 _OFFSET_BITS = np.uint64(40)
+_PLACE_COLUMNS = ("url", "archive_file", "archive_offset")
+_PLACE_LAYOUT = DOCUMENTS._replace(columns=pa.schema([DOCUMENTS.columns.field(name) for name in _PLACE_COLUMNS]))
 _HEXADECIMAL = ("signature", "similarity")
 
 # Called regularly with how much is done, and the total: bytes of the archive, or rows.
@@ -97,10 +100,10 @@ def export_records(snapshots: Sequence[Snapshot], out: Path | None, progress: Ex
     The format has no escape, so three bars within a page are written `||&#124;`, which means the same in HTML.
     """
     count = 0
-    others = {each.paths.archive: _other_places(each) for each in snapshots}
+    current = {each.paths.archive: _CurrentPages(each) for each in snapshots}
     with _open_output(out) as file:
         for path, stored in _stored_pages(snapshots, progress, read_whole_pages):
-            text = None if _is_among(stored.place, others[path.parent]) else html(stored.page)
+            text = html(stored.page) if current[path.parent].has(stored) else None
             if text is not None:
                 record = f"||| {stored.page.url} | {text.replace('|||', '||&#124;')} |||\n"
                 file.write(record.encode("utf-8", "replace"))
@@ -191,25 +194,28 @@ def exported_rows(
             progress(min(done, total), total)
 
 
-def _other_places(snapshot: Snapshot) -> U64:
-    """Return the packed places of the rows that are not exported, sorted."""
-    folder, found, first = snapshot.paths.documents, [np.zeros(0, np.uint64)], 0
-    if snapshot.has_all_versions:
-        return found[0]
-    mask = current_rows(folder, snapshot.checkpoint)
-    for batch in read_batches(folder, DOCUMENTS, snapshot.checkpoint, ("archive_file", "archive_offset")):
-        others = np.flatnonzero(~mask[first : first + batch.num_rows])
-        first += batch.num_rows
-        places = batch.take(pa.array(others)).drop_null()
-        files, offsets = (column.to_numpy(zero_copy_only=False).astype(np.uint64) for column in places.columns)
-        found.append(files << _OFFSET_BITS | offsets)
-    return np.sort(np.concatenate(found))
+class _CurrentPages:
+    """Which pages of an archive are current: those of current rows, and those of URLs without any row."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._has_all = snapshot.has_all_versions
+        places, urls = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+        for batch, _ in () if self._has_all else exported_rows([snapshot], _PLACE_LAYOUT, lambda *_: None):
+            urls.append(hashes_of(batch.column("url")))
+            stored = batch.drop_null()
+            files, offsets = (stored.column(name).to_numpy().astype(np.uint64) for name in _PLACE_COLUMNS[1:])
+            places.append(files << _OFFSET_BITS | offsets)
+        self._places, self._urls = np.sort(np.concatenate(places)), np.sort(np.concatenate(urls))
+
+    def has(self, stored: StoredPage) -> bool:
+        packed = np.uint64(stored.place.file) << _OFFSET_BITS | np.uint64(stored.place.offset)
+        url = np.uint64(fingerprint(stored.page.url))
+        return self._has_all or _is_among(packed, self._places) or not _is_among(url, self._urls)
 
 
-def _is_among(place: Place, places: U64) -> bool:
-    packed = np.uint64(place.file) << _OFFSET_BITS | np.uint64(place.offset)
-    at = int(np.searchsorted(places, packed))
-    return at < len(places) and bool(places[at] == packed)
+def _is_among(value: np.uint64, values: U64) -> bool:
+    place = int(np.searchsorted(values, value))
+    return place < len(values) and bool(values[place] == value)
 
 
 def _jsonable(row: dict[str, Any]) -> dict[str, Any]:
