@@ -161,6 +161,20 @@ def test_count_of_links_stays_within_its_column() -> None:
     assert batch_of(1, found).extracted.links.tolist() == [np.iinfo(np.uint16).max]
 
 
+def test_urls_of_a_page_that_is_read_again_are_offered_and_not_counted() -> None:
+    found, again, listed = Unsaved(), Unsaved(), Unsaved()
+    found.offer(f"{A}/", 65, 3, UrlKind.PAGE, is_outside=True)
+    for url in (f"{A}/", f"{A}/new"):
+        again.offer(url, 10, 1, UrlKind.PAGE, is_outside=True)
+    listed.offer(f"{A}/listed", 10, 0, UrlKind.SITEMAP, is_outside=True)
+    listed.counts["refusal outside"] += 2
+    again.merge_listed(listed)
+    found.merge_again(again)
+    assert found.found == {f"{A}/": [10, 1, 1, 1, 0], f"{A}/new": [10, 0, 0, 1, 0]}
+    assert found.listed == [{f"{A}/listed": [10, 0, 0, 0, 1]}]
+    assert found.counts.named("refusal") == {"outside": 2}
+
+
 # Pages.
 
 
