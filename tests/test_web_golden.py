@@ -29,7 +29,7 @@ GOLDEN = {
     "headers": "ec7a395a6be1ac98",
     "pages of day 30": "1b79f632743eb31e",
     "hostile pages": "510650d2a8339a36",
-    "hostile faults": "192361e4b09a83ac",
+    "hostile faults": "b14497576da90301",
     "traps": "0144811ffab8bb14",
     "truth of day 9": "11b4c52b389ae3ec",
     "utf-8": "bad77b839b243fe8",

@@ -44,7 +44,7 @@ def trap_figures(folder: CrawlFolder, web: SyntheticWeb) -> TrapFigures:
 
 
 def in_trap(web: SyntheticWeb, url: str) -> bool:
-    """Return True if the URL belongs to a trap of this web."""
+    """Return True if the URL belongs to a trap of this web, or to another name of a host."""
     authority, _, rest = url.removeprefix("http://").partition("/")
     host = web.hosts.find(authority)
-    return host is not None and is_trap(host, f"/{rest}")
+    return host is not None and (host.authority != authority or is_trap(host, f"/{rest}"))

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
-from tarrafa.schedule.yields import CREDIT_MAX, Fruit, HostYields, PatternYield
+from tarrafa.schedule.pattern_yield import STEPS, Fruit, PatternYield
+from tarrafa.schedule.yields import CREDIT_MAX, HostYields
 from tarrafa.urls import host_name, site
 
 SAMPLE = 64  # pages of a host that are compared with those of others
@@ -211,7 +212,9 @@ class Mirrors:
         found.note_copy(partner, signature)
         is_of_site = site(host_name(host)) == site(host_name(partner))
         news = self._note_name(host, found, Fruit.COPY) if is_of_site else []
-        return [*news, *self._judge(host, found), *self._judge(partner, self._likeness(partner))]
+        # Of two that are alike, the one with fewer pages is the mirror, or the one with the longer name.
+        both = sorted((host, partner), key=lambda each: (self._likeness(each).pages, -len(each)))
+        return [*news, *(mirror for each in both for mirror in self._judge(each))]
 
     def _partner(self, group: str, host: str, path: str, signature: int) -> str | None:
         """Return the first other host of a site or address with this page; remember the page if there is none."""
@@ -235,23 +238,29 @@ class Mirrors:
                 del self._marks[oldest]
         self._marks[key] = mark
 
-    def _judge(self, host: str, found: Likeness) -> list[Mirror]:
-        """Take a host for a mirror if its pages say so, unless its partners are mirrors of it."""
-        if found.original or found.is_cleared or not found.is_like(self._least(host)):
+    def _judge(self, host: str) -> list[Mirror]:
+        """Take a host for a mirror if its pages say so, of a partner that has as many pages and is no mirror of it."""
+        found = self._likeness(host)
+        is_usual = self._is_usual(host)
+        least = COPIES_FEW if is_usual else COPIES_MIN
+        if found.original or found.is_cleared or not found.is_like(least):
             return []
         for partner, _ in found.partners.most_common():
             original = self._root(partner)
-            if original != host:
-                found.original, found.trust = original, PatternYield(step=1)
+            if original != host and self._likeness(original).pages >= found.pages:
+                # Where mirrors are usual, one page in many is compared from the beginning.
+                found.original, found.trust = original, PatternYield(step=STEPS if is_usual else 1)
                 if (name := site(host_name(host))) in self._names:
                     self._mirrors_of_sites[name] += 1
                 return [Mirror(host, original, found.copies, found.pages)]
         return []
 
-    def _least(self, host: str) -> int:
-        names = self._names.get(site(host_name(host)))
-        is_known = names is not None and names.is_slowed(_as_url(host))
-        return COPIES_FEW if is_known and self._mirrors_of_sites[site(host_name(host))] >= MIRRORS_MIN else COPIES_MIN
+    def _is_usual(self, host: str) -> bool:
+        """Return True if names like that of a host bring copies, and hosts of its site are known to be mirrors."""
+        name = site(host_name(host))
+        names = self._names.get(name)
+        is_slowed = names is not None and names.is_slowed(_as_url(host))
+        return is_slowed and self._mirrors_of_sites[name] >= MIRRORS_MIN
 
     def _root(self, host: str) -> str:
         for _ in range(_CHAIN_MAX):

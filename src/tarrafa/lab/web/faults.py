@@ -41,6 +41,8 @@ class Fault(StrEnum):
     SORT_ORDERS = "sort-orders"  # trap: listings of folders, each in every order
     REVISIONS = "revisions"  # trap: edit forms, histories and differences of each page
     FALSE_VALIDATORS = "false-validators"  # ETag and Last-Modified stay as they were when a page changes
+    MIRROR = "mirror"  # trap, with names: the host answers under a second name, too
+    WILDCARD = "wildcard"  # trap, with names: the host answers under names without end, to which its pages link
 
 
 # Hosts that answer no page; pages that only they link to cannot be reached.
@@ -53,6 +55,7 @@ _ROBOTS = {fault for fault in Fault if fault.name.startswith("ROBOTS_")}
 _TRAPS = {
     *(Fault.CALENDAR, Fault.SESSION, Fault.REPETITION, Fault.COMBINATIONS),
     *(Fault.SORT_ORDERS, Fault.REVISIONS),
+    *(Fault.MIRROR, Fault.WILDCARD),
 }
 
 _BY_NAME = {fault.value: fault for fault in Fault}

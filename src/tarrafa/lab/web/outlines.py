@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from tarrafa.chance import draws
 from tarrafa.lab.web.faults import Fault
 from tarrafa.lab.web.pages import PageEntry, SyntheticPages, anchor, escape_href
-from tarrafa.lab.web.plan import CUBES, NEIGHBOURS, SyntheticHost, power_law
+from tarrafa.lab.web.plan import CUBES, MIRROR_LABEL, NEIGHBOURS, SyntheticHost, power_law
 
 BLOCKS_MAX = 40_000
 BLOCK_LINKS = 20  # in a block of links within the host; a page has two such blocks
@@ -65,6 +65,7 @@ class Outline(NamedTuple):
     child_hosts: list[SyntheticHost]  # hosts that this front page links to
     special: list[str]  # paths on this host that are not pages: redirects, missing pages, files, traps
     dead: list[str]  # addresses where no host answers
+    aliases: list[str]  # other names of this host
     text: bytes  # draws for the text of the page
 
 
@@ -90,9 +91,10 @@ class Outlines:
         targets = [(CUBES[word] * size) >> 32 for word in own[: max(1, OWN_LINKS - len(children))]]
         special = _special(host, page, first, second)
         dead = [f"127.250.{page % 256}.9"] if Fault.DEAD in host.faults else []
+        aliases = _aliases(host, page, first) if host.faults and self.pages.hosts.plan.names else []
         child_hosts = self._child_hosts(host) if page == 0 else []
         forms = drawn[-2].translate(_OWN_FORMS)
-        return Outline(children, targets, forms, blocks, partners, child_hosts, special, dead, drawn[-1])
+        return Outline(children, targets, forms, blocks, partners, child_hosts, special, dead, aliases, drawn[-1])
 
     def followed(self, host: SyntheticHost, page: int, outline: Outline) -> Iterator[Place]:
         """Yield the places that a crawl follows the links of a page to, some of them more than once."""
@@ -189,6 +191,12 @@ def relative(path: str, base_path: str) -> str:
     if path.startswith(folder) and len(path) > len(folder):
         return path[len(folder) :]
     return "../" * (folder.count("/") - 1) + path[1:] or "./"
+
+
+def _aliases(host: SyntheticHost, page: int, word: int) -> list[str]:
+    """Return the other names of the host that a page links to."""
+    found = [f"{MIRROR_LABEL}.{host.name}"] if Fault.MIRROR in host.faults and page % 5 == 0 else []
+    return found + ([f"x{word % 1_000_000}.{host.name}"] if Fault.WILDCARD in host.faults else [])
 
 
 def _special(host: SyntheticHost, page: int, first: int, second: int) -> list[str]:

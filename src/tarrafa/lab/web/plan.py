@@ -26,6 +26,8 @@ LABEL_PREFIX = "tz--"
 SUFFIXES = ("com.br", "org.br", "gov.br", "com.br", "edu.br", "com", "org", "pt", "net.br", "com")
 CHARSETS = ("utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "utf-8", "iso-8859-1", "iso-8859-1", "windows-1252")
 NAME_MAX_CHARS = 253
+MIRROR_LABEL = "espelho"
+_WILD_LABEL = re.compile(r"x\d{1,9}")
 NEIGHBOURS = 64
 NEIGHBOURHOODS_MAX = 20_000
 AUTHORITIES_MAX = 200_000
@@ -213,10 +215,15 @@ class SyntheticHosts:
 
     def _find_name(self, name: str) -> SyntheticHost | None:
         number = _number_of_name(name.lower())
-        if number is None or not 0 <= number < self.plan.hosts:
-            return None
-        host = self.host(number)
-        return host if host.name == name.lower() else None
+        if number is not None and 0 <= number < self.plan.hosts and self.host(number).name == name.lower():
+            return self.host(number)
+        return self._find_alias(*name.lower().partition(".")[::2])
+
+    def _find_alias(self, label: str, name: str) -> SyntheticHost | None:
+        """Return the host that answers for a label before its name, too."""
+        fault = Fault.MIRROR if label == MIRROR_LABEL else Fault.WILDCARD if _WILD_LABEL.fullmatch(label) else None
+        host = self._find_name(name) if fault is not None else None
+        return host if host is not None and host.name == name and fault in host.faults else None
 
     def neighbourhood(self, host: SyntheticHost) -> list[SyntheticHost]:
         """Return the hosts that this one links to, repeated by weight: mostly its community, else by popularity."""

@@ -112,7 +112,7 @@ class Renderer:
         parts += (heading, title, navigation, parent.absolute(host), entry.absolute(host), image, b"%d" % (page % 97))
         parts += (before, text[0], *self._inner_links(host, page, entry, outline, session), *text[1:-1])
         parts += (keywords, text[-1], elsewhere, *[partners.html for partners in outline.partners])
-        if outline.child_hosts or outline.dead:
+        if outline.child_hosts or outline.dead or outline.aliases:
             parts += self._host_links(host, outline)
         parts.append(also)
         if outline.special:
@@ -177,10 +177,10 @@ class Renderer:
         return links
 
     def _host_links(self, host: SyntheticHost, outline: Outline) -> list[bytes]:
-        """Return links to the hosts below a front page, and to hosts that do not exist."""
+        """Return links to the hosts below a front page, to hosts that do not exist, and to other names of the host."""
         port = host.authority.rpartition(":")[2]
         children = [self._pages.entry(other, 0).absolute(other) for other in outline.child_hosts]
-        return children + [anchor(f"http://{name}:{port}/", name) for name in outline.dead]
+        return children + [anchor(f"http://{name}:{port}/", name) for name in (*outline.dead, *outline.aliases)]
 
 
 def _with_session(page: int, entry: PageEntry, session: str) -> bytes:

@@ -170,7 +170,7 @@ class SyntheticWeb:
             return []
         outline = self.outlines.outline(host, page, now_ms)
         urls = [self._url(place) for place in self.outlines.followed(host, page, outline)]
-        return urls + [f"http://{name}:{self.plan.port}/" for name in outline.dead]
+        return urls + [f"http://{name}:{self.plan.port}/" for name in (*outline.dead, *outline.aliases)]
 
     def _url(self, place: Place) -> str:
         url = self._urls.get(place)
