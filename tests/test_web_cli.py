@@ -155,6 +155,10 @@ def test_demo_collects_all_of_its_web_and_offends_nobody(tmp_path: Path, capsys:
     any_word, all_words, phrase = (found["count"] for found in shown["searches"])
     assert any_word >= all_words >= phrase > 0
     assert (tmp_path / "crawl" / "agents").is_dir()
+    week = shown["week"]
+    assert week["refreshes"] >= week["changed"] > 0
+    assert week["url"].startswith("http://127.0.0.")
+    assert week["query"].isalpha()
 
 
 def test_demo_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,6 +169,7 @@ def test_demo_tells_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a synthetic web of 5 hosts and 50 pages" in out
     assert "collectable pages were collected" in out
     assert "0 against robots.txt" in out
+    assert "A week has passed" in out
 
 
 def test_demo_with_faults_that_are_unknown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`tarrafa demo`: crawl, rank, index and search a synthetic web, in one command."""
+"""`tarrafa demo`: crawl, rank, index and search a synthetic web, and follow its changes, in one command."""
 
 import contextlib
 import json
@@ -16,6 +16,7 @@ from tarrafa import wiring
 from tarrafa.agent import CrawlFolder, checkpoint_of
 from tarrafa.cli.common import configured, folder_option, option, show_json, switch
 from tarrafa.cli.crawl import crawl
+from tarrafa.cli.demo_week import follow_the_web
 from tarrafa.cli.progress_view import ProgressView, summary
 from tarrafa.cli.search import show
 from tarrafa.cli.web import synthetic_web
@@ -48,7 +49,7 @@ def command(
     directory: Annotated[Path | None, folder_option("keep the crawl in this folder (default: delete it)")] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
-    """Serve a synthetic web, crawl all of it, compare the result with the truth, and search it.
+    """Serve a synthetic web, crawl all of it, compare the result with the truth, search it, and follow its changes.
 
     In a terminal the search page stays until Ctrl-C.
     """
@@ -71,8 +72,9 @@ def command(
             typer.echo(summary(progress, directory))
             typer.echo(_verdict(comparison))
         searches = _search(folder, is_quiet=as_json)
+        week = follow_the_web(url, folder, configuration, is_quiet=as_json)
         if as_json:
-            show_json({"url": url, "crawl": progress.told(), **comparison, "searches": searches})
+            show_json({"url": url, "crawl": progress.told(), **comparison, "searches": searches, "week": week})
         _serve(configuration, folder, searches[0]["query"], is_staying=not as_json and sys.stdout.isatty())
 
 
