@@ -14,6 +14,7 @@ from ranked import link
 from tarrafa.collection.indexer import Indexer, StopFlag
 from tarrafa.collection.ranker import update_ranks
 from tarrafa.search import Search, SearchRequest
+from tarrafa.urls import fingerprint
 from tarrafa.versions import MERE_VISITS
 from versioned import VersionedCrawl
 
@@ -88,8 +89,8 @@ def test_index_is_that_of_the_model_after_any_visits(steps: list) -> None:  # ty
 
 
 def named(number: int) -> str:
-    """Return a word of letters only."""
-    return f"word{chr(97 + number // 26)}{chr(97 + number % 26)}"
+    """Return a word of letters, far from any other, so that none is taken for a misspelling of another."""
+    return "".join(chr(97 + int(digit, 16)) for digit in f"{fingerprint(str(number)):016x}")
 
 
 def test_page_that_changed_a_hundred_times_is_one_hit(tmp_path: Path) -> None:
