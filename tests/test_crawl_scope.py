@@ -340,6 +340,8 @@ def test_config_for_a_url_says_what_holds_and_hides_logins(settings: Path) -> No
     assert told["settings"]["delay"] == {"value": "9s", "origin": f"file {settings}:11"}
     assert told["settings"]["basic_login"] == {"value": "(set, not shown)", "origin": f"file {settings}:10"}
     assert told["settings"]["pages"] == {"value": "100000", "origin": "default"}
+    assert told["settings"]["connections"] == {"value": 1, "origin": "default"}
+    assert told["settings"]["refresh_shortest"] == {"value": "1h", "origin": "default"}
     shown = run("--config", str(settings), "config", "--for", "a.br").stdout
     assert "secret" not in done.stdout + shown + run("--config", str(settings), "config", "--toml").stdout
 

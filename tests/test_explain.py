@@ -73,6 +73,8 @@ SUSPENDED = record(status="suspended", reason="timeout", until=NOW + 600, consec
 GIVEN_UP = record(status="given up", reason="tls", failures=20)
 SITE_DONE = record(status="given up", reason="site pages")
 ADDRESS_DONE = record(status="given up", reason="address pages")
+MIRROR = record(mirror_of="http://b.example")
+FOUR = HostDelay(5.0, "politeness.delay", connections=4)
 UNKNOWN = {"place": None, "found_on": ()}
 NOFOLLOW = {"place": None, "found_on": (LINK._replace(is_nofollow=True),)}
 
@@ -96,6 +98,9 @@ SITUATIONS: dict[str, tuple[UrlEvidence, Verdict, str, float | None]] = {
     "just found": (url(place=None), Verdict.UNVERIFIED, "has not taken it in yet", None),
     "waits for a cycle": (url(place=None, is_waiting=True), Verdict.UNVERIFIED, "compared with all known", None),
     "page limit": (url(host=host(pages_limit=2)), Verdict.HOST_LIMIT, "limit is 2", None),
+    "mirrored": (url(place=collected(1_004)), Verdict.REFUSED, "is a mirror of another", None),
+    "wildcard": (url(place=collected(1_005)), Verdict.REFUSED, "names like that of its host", None),
+    "mirror": (url(host=host(record=MIRROR)), Verdict.MIRROR, "mirror of http://b.example", None),
     "over budget": (url(place=collected(1_001)), Verdict.OVER_BUDGET, "URLs of its pattern", None),
     "site limit": (url(host=host(record=SITE_DONE)), Verdict.HOST_LIMIT, "hosts of its site together", None),
     "address limit": (url(host=host(record=ADDRESS_DONE)), Verdict.HOST_LIMIT, "hosts of its address", None),
@@ -150,7 +155,10 @@ HOST_SITUATIONS: dict[str, tuple[HostEvidence, RunEvidence, Verdict, str, float 
     "not running": (host(), STOPPED, Verdict.NOT_RUNNING, "page limit", None),
     "outage": (host(), OUTAGE, Verdict.OUTAGE, "network", None),
     "backs off": (host(record=record(until=NOW + 9)), RUNNING, Verdict.BACKING_OFF, "left alone", 9),
+    "mirror": (host(record=MIRROR), RUNNING, Verdict.MIRROR, "mirror of http://b.example", None),
     "rests": (host(), RUNNING, Verdict.RESTING, "at least 30.0 s", 3),
+    "connections": (host(delay=FOUR), RUNNING, Verdict.RESTING, "starts of two visits, of which 4 may", 3),
+    "connections need less": (host(delay=FOUR), RUNNING, Verdict.RESTING, "at least 25.0 s", 3),
     "ready": (host(record=record(visited_at=NOW - 60)), RUNNING, Verdict.READY, "5 of its 7", 0),
 }
 

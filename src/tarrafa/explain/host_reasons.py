@@ -60,6 +60,9 @@ def _waiting(host: HostEvidence, run: RunEvidence, now: float) -> Explanation:
         return _of(host, Verdict.NOT_RUNNING, why, "Run tarrafa crawl --dir DIR to continue it.")
     if run.outage_seconds is not None:
         return _of(host, Verdict.OUTAGE, f"The network of this machine seems to be down. {why}")
+    if record.mirror_of:
+        why = f"The host is a mirror of {record.mirror_of}, so it is visited when nothing else is left. {_left(host)}"
+        return _of(host, Verdict.MIRROR, why)
     if record.until > now:
         why = f"The host failed or asked for time, and is left alone until {moment(record.until)}. {why}"
         return _of(host, Verdict.BACKING_OFF, why, at=rested_at)

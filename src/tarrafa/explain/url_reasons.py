@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tarrafa.agent import EXCLUDED, HostRecord, HostStatus, Outcome, outcome_of, reason_of
 from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
-from tarrafa.agent.outcomes import BARREN, OVER_BUDGET, URL_BUDGET
+from tarrafa.agent.outcomes import BARREN, MIRRORED, OVER_BUDGET, URL_BUDGET, WILD
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
 from tarrafa.explain.remedies import remedy_of
 from tarrafa.obey import Basis
@@ -45,6 +45,7 @@ class Verdict(StrEnum):
     GIVEN_UP = "host given up"
     SUSPENDED = "host suspended"
     UNVERIFIED = "not verified yet"
+    MIRROR = "mirrors come last"  # its host has the pages of another
     NOT_RUNNING = "crawl not running"
     OUTAGE = "network down"
     BACKING_OFF = "host backs off"
@@ -106,7 +107,7 @@ def _refused(evidence: UrlEvidence, status: int) -> Explanation:
     if status == OVER_BUDGET:
         why = "The URLs of its pattern had given their pages when its turn came. It is not visited."
         return _of(evidence, Verdict.OVER_BUDGET, why, remedy_of(URL_BUDGET))
-    if status == BARREN:
+    if status in (BARREN, MIRRORED, WILD):
         return _of(evidence, Verdict.REFUSED, f"It is not visited: {reason_of(status)}.")
     if status == EXCLUDED:
         hint = "Give it as a seed of another crawl, without the rule."
@@ -157,6 +158,14 @@ def end_of_host(host: HostEvidence) -> HostEnd | None:
     return None
 
 
+def mirror_text(original: str) -> str:
+    """Return what becomes of the URLs of a mirror."""
+    return (
+        f"Its host is a mirror of {original}, so it is visited when nothing else is left, "
+        "and if the original has not answered at this path."
+    )
+
+
 def refusal_text(refusal: str) -> str:
     """Return why the scope refuses a URL or a host, as part of a sentence."""
     by_rule = f"a rule of the scope leaves it out ({refusal})"
@@ -190,6 +199,8 @@ def _later(evidence: UrlEvidence, now: float) -> Explanation | None:
         lasts = rough_duration(evidence.run.outage_seconds)
         why = f"The network of this machine seems to be down for {lasts}. The crawl goes on by itself when it is back."
         return _of(evidence, Verdict.OUTAGE, why)
+    if record is not None and record.mirror_of:
+        return _of(evidence, Verdict.MIRROR, mirror_text(record.mirror_of))
     if evidence.place is None:
         why = "It was found and is compared with all known URLs when many wait, or when visits run short."
         return _of(evidence, Verdict.UNVERIFIED, why)
@@ -290,7 +301,7 @@ def host_facts(host: HostEvidence) -> dict[str, Any]:
     facts: dict[str, Any] = {"host": host.name, "delay_seconds": host.delay.seconds, "delay_rule": host.delay.rule}
     facts |= {"connections": host.delay.connections, "host_priority": host.priority}
     if host.record is not None:
-        shown = ("pages", "visits", "failures", "visited_at", "total_seconds", "status", "reason", "until")
+        shown = ("pages", "visits", "failures", "visited_at", "total_seconds", "status", "reason", "until", "mirror_of")
         facts |= {f"host_{name}": getattr(host.record, name) for name in shown if getattr(host.record, name)}
     if host.robots is not None:
         facts["robots"] = f"{host.robots.basis} ({host.robots.reason})"
