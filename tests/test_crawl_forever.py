@@ -12,7 +12,7 @@ from tarrafa.agent.brain import Brain
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.agent.refresher import make_refresher
 from tarrafa.clock import VirtualClock
-from tarrafa.histories import DAY_SECONDS
+from tarrafa.histories import DAY_SECONDS, Phase
 from tarrafa.lab.experiment.changing_pages import ChangingPages, changing_pages
 from tarrafa.lab.experiment.freshness import keep_fresh
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
@@ -31,7 +31,8 @@ SETTINGS = RefreshSettings(RefreshMode.FOREVER, Optimal(), rounds=RoundSettings(
 class EverCrawl:
     """A crawl --forever of a changing web, from its first day."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: RefreshSettings = SETTINGS) -> None:
+        self._settings = settings
         self.web = SyntheticWeb(Plan(hosts=HOSTS, pages=PAGES, rng_seed=RNG_SEED, port=80))
         self.journal = Journal(self.web.robots, DELAY_SECONDS)
         self.storage = MemoryHostStorage()
@@ -53,7 +54,7 @@ class EverCrawl:
         return brain
 
     def _look(self) -> None:
-        refresher = make_refresher(self.repository, SETTINGS, 0.0, self.crawl.at)
+        refresher = make_refresher(self.repository, self._settings, 0.0, self.crawl.at)
         self.crawl.looks = RefreshLooks(refresher, self.brain.frontier)
 
     def kill(self) -> None:
@@ -134,3 +135,18 @@ def test_month_of_a_crawl_that_is_killed_twice_is_as_fresh_as_the_experiment_say
     assert bandwidth == pytest.approx(0.5, abs=0.05)
     report = ever.journal.report(entries=0)
     assert (report["too_early"], report["robots_violations"]) == (0, 0)
+
+
+def test_collection_that_is_full_keeps_its_most_important_pages() -> None:
+    ever = EverCrawl(SETTINGS._replace(pages_limit=300))
+    ever.run(ever.web.front, until_days=4)
+    found = [ever.repository.histories(block).histories for block in ever.repository.blocks()]
+    phase, importance = (np.concatenate([getattr(each, name) for each in found]) for name in ("phase", "importance"))
+    stays, left = (phase == Phase.LIVE) | (phase == Phase.MISSING), phase == Phase.DROPPED
+    assert 250 < stays.sum() < 330
+    assert left.sum() > 300
+    assert importance[stays].mean() > importance[left].mean()
+    dropped_at = len(ever.crawl.visited)
+    ever.run(until_days=6)
+    again = {url for url, _ in ever.crawl.visited[dropped_at:]}
+    assert len(again) < 500, "what has left is not visited again"

@@ -168,6 +168,7 @@ def refresh_settings(configuration: Configuration, limits: RunLimits) -> Refresh
         refresh_intervals(configuration),
         RoundSettings(configuration.refresh.rate),
         limits.refreshes,
+        configuration.refresh.pages,
         configuration.politeness.delay_seconds,
     )
 

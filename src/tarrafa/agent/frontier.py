@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from tarrafa.agent.budgets import PAGE_LIMIT, REFUSALS, Budgets, CrawlLimits
 from tarrafa.agent.host_table import HostRecord, HostStatus, HostTable
-from tarrafa.agent.instructions import CountRefused, Instruction, TellGivenUp, TellSuspended
-from tarrafa.agent.outcomes import NO_FILE
+from tarrafa.agent.instructions import CountRefused, EndUrl, Instruction, TellGivenUp, TellSuspended
+from tarrafa.agent.outcomes import NO_FILE, PAGE_ROOM
 from tarrafa.agent.refresh_queue import RefreshQueue
 from tarrafa.agent.url_buffer import BUFFER_LIMIT, UrlBuffer
 from tarrafa.clock import Instant
@@ -166,6 +166,11 @@ class Frontier:
                 count += self.refresh.add(name, chosen, block)
                 self._enter(name)
         return count
+
+    def drop_pages(self, pages: Sequence[KnownPage]) -> None:
+        """End pages that make room for more important ones, but for those that are about to be visited."""
+        leaving = [EndUrl(page.url, None, PAGE_ROOM, page) for page in pages if page.url not in self.refresh]
+        self.instructions += leaving
 
     def _may_refresh(self, name: str, at: Instant) -> bool:
         """Return True if collected pages of a host may be visited now. Limits of its pages do not count for that."""

@@ -299,7 +299,7 @@ def end_visit(into: Unsaved, url: str, at: float, landing: Landing, place: Place
     if not landing.is_refresh:
         into.counts[f"outcome {landing.outcome}"] += 1
         return
-    into.counts[REFRESHES] += 1
+    into.counts[REFRESHES] += landing.outcome is not Outcome.DROPPED
     into.counts[f"refresh {landing.outcome}"] += 1
     if landing.change:
         into.counts[CHANGED] += 1

@@ -16,6 +16,7 @@ NO_FILE = 2**32 - 1  # the archive has no page
 # another host has it, or, all others, by the scope.
 ROBOTS, URL_BUDGET, _PATTERN = "robots", "url pages", "pattern "
 MIRROR, WILDCARD = "mirror", "wildcard"
+PAGE_ROOM = "page room"  # it makes room for more important pages
 _DISALLOWED, OVER_BUDGET, BARREN, EXCLUDED, MIRRORED, WILD = 1_000, 1_001, 1_002, 1_003, 1_004, 1_005
 _FAILURES = {
     FailureKind.NAME: 1_100,
@@ -33,7 +34,7 @@ _FAILURES = {
     FailureKind.WALL: 1_112,
 }
 DOUBTED = 1_113  # an answer that the page is gone, as of many pages of its host at once
-_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET, MIRROR: MIRRORED, WILDCARD: WILD}
+_REFUSED = {ROBOTS: _DISALLOWED, URL_BUDGET: OVER_BUDGET, MIRROR: MIRRORED, WILDCARD: WILD, PAGE_ROOM: DROPPED_STATUS}
 _REFUSALS = {
     _DISALLOWED: "disallowed by robots.txt",
     OVER_BUDGET: "over the budget of its pattern",

@@ -27,10 +27,11 @@ class QueueLoad(NamedTuple):
 
 
 class ChosenPages(NamedTuple):
-    """The pages that a look has chosen, the best first."""
+    """The pages that a look has chosen to be visited, the best first."""
 
     block: int
     pages: Sequence[KnownPage]
+    leaving: Sequence[KnownPage] = ()  # pages that make room for more important ones
 
 
 class RatedBlocks(Protocol):
@@ -72,7 +73,8 @@ class RefreshLooks:
         if block is None:
             return None
         store.rate(block)
-        return ChosenPages(block, self._refresher.choose(block, load.of(block), at))
+        pages = self._refresher.choose(block, load.of(block), at)
+        return ChosenPages(block, pages, self._refresher.leaving(block))
 
     def take(self, chosen: ChosenPages | None, at: Instant) -> bool:
         """Hand what a look has chosen to the frontier; return True if any of it is new there."""
@@ -80,6 +82,7 @@ class RefreshLooks:
             return False
         if self._refresher.renews:
             self._frontier.refresh.drop_block(chosen.block)
+        self._frontier.drop_pages(chosen.leaving)
         count = self._frontier.refresh_pages(chosen.pages, chosen.block, at)
         self._refresher.taken(count)
         return count > 0

@@ -20,6 +20,7 @@ from tarrafa.refresh import (
     LookSettings,
     LookTime,
     Optimal,
+    PageLimit,
     Price,
     RefreshPolicy,
     Rounds,
@@ -75,6 +76,7 @@ class RefreshSettings(NamedTuple):
     intervals: RefreshIntervals = RefreshIntervals()
     rounds: RoundSettings = RoundSettings()
     budget: int | None = None  # visits of a `ROUND`; None for all pages that may be visited
+    pages_limit: int | None = None  # of the collection, if it is kept `FOREVER`
     delay_seconds: float = 5.0  # between two visits to a host, as most have it
 
 
@@ -114,6 +116,10 @@ class Refresher(Protocol):
         """Return the pages of a block that are to be visited, the best first."""
         ...
 
+    def leaving(self, block: int) -> list[KnownPage]:
+        """Return the pages that make room, as of the last `choose`, which was for this block."""
+        ...
+
     def taken(self, count: int) -> None:
         """Note that so many of the chosen pages were new to the caller."""
         ...
@@ -141,6 +147,8 @@ class SteadyRefresh:
         self._rounds = Rounds(settings.rounds, at.monotonic)
         self._chance = np.random.default_rng(_RNG_SEED)
         self._blocks_count = 1
+        self._page_limit = PageLimit(settings.pages_limit)
+        self._leaving: NDArray[np.uint32] = np.empty(0, np.uint32)  # rows of the block that was looked at last
 
     @property
     def due_at(self) -> float:
@@ -148,13 +156,14 @@ class SteadyRefresh:
 
     def next_block(self, blocks: Sequence[int], at: Instant) -> int | None:
         self._blocks_count = len(blocks)
+        self._page_limit.keep_blocks(set(blocks))
         block = self._rounds.next_block(blocks)
         if block is None:
             self._rounds.wait(at.monotonic)
         return block
 
     def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
-        found, policy = self._repository.histories(block), self._settings.policy
+        found, policy = self._limited(block), self._settings.policy
         rates, intervals = rates_of(found, self._repository.mean_rate()), self._settings.intervals.of(found)
 
         def first_counts() -> NDArray[np.int64]:
@@ -168,6 +177,20 @@ class SteadyRefresh:
         positions = best_of_hosts(found, chosen.chosen, int(min(max(turns, 1.0), HOST_PAGES)))
         self._rounds.note(block, chosen.counts, len(positions), self._blocks_count, at.monotonic)
         return self._repository.known_pages(block, found.histories.row[positions])
+
+    def _limited(self, block: int) -> BlockHistories:
+        """Return the histories of a block after pages have made room for others, and those that may come back."""
+        found = self._repository.histories(block)
+        histories, chance = found.histories, self._chance.random(len(found.histories.row))
+        leaving = self._page_limit.leaving(block, histories, chance)
+        self._leaving = histories.row[leaving]
+        phase = np.where(self._page_limit.returning(histories), np.uint8(Phase.LIVE), histories.phase)
+        phase[leaving] = Phase.DROPPED
+        return found._replace(histories=histories._replace(phase=phase))
+
+    def leaving(self, block: int) -> list[KnownPage]:
+        rows, self._leaving = self._leaving, np.empty(0, np.uint32)
+        return self._repository.known_pages(block, rows) if len(rows) else []
 
     def taken(self, count: int) -> None:
         """Do nothing: the next look counts what was visited."""
@@ -228,6 +251,9 @@ class RefreshRound:
         chosen = np.flatnonzero(worth_visiting(values, self._price, self._chance.random(len(values))))
         positions = best_of_hosts(found, chosen[np.argsort(-values[chosen], kind="stable")], HOST_PAGES)
         return self._repository.known_pages(block, found.histories.row[positions[:left]])
+
+    def leaving(self, block: int) -> list[KnownPage]:  # noqa: ARG002 - the contract's
+        return []
 
     def taken(self, count: int) -> None:
         self._is_last &= not count

@@ -98,6 +98,7 @@ def command(
     refresh_policy: Annotated[str | None, option("refresh.policy")] = None,
     refresh_share: Annotated[str | None, option("refresh.share")] = None,
     refresh_rate: Annotated[str | None, option("refresh.rate")] = None,
+    collection_pages: Annotated[int | None, option("refresh.pages")] = None,
     is_waiting: Annotated[
         bool, switch("--wait", "stay until suspended hosts come back, instead of ending without them")
     ] = False,
@@ -126,6 +127,7 @@ def command(
         "refresh.policy": refresh_policy,
         "refresh.share": refresh_share,
         "refresh.rate": refresh_rate,
+        "refresh.pages": collection_pages,
     }
     mode = _mode(is_forever=is_forever, is_again=is_again)
     if mode is not RefreshMode.NOTHING and pages is not None:

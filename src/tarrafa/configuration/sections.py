@@ -209,6 +209,12 @@ class RefreshSection:
         "visits a day that a page may get on average, if hosts and machine let through as many",
         flag="--refresh-rate",
     )
+    pages: int | None = _key(
+        OptionalType(IntegerType(1, 10_000_000_000)),
+        "none",
+        "pages that a collection keeps with --forever: beyond them the least important leave the index",
+        flag="--collection-pages",
+    )
     shortest_seconds: float = _key(
         DurationType("1s", "3650d"), "1h", "shortest time between two visits to a page", flag="--refresh-shortest"
     )

@@ -5,6 +5,7 @@ best first. Pure: it does no I/O and reads no clock.
 
     policies   what a visit to each page is worth; one small class for each policy
     price      the value above which the bandwidth is filled, from counts of values
+    page_limit which pages leave a collection that is full
     looks      a look at the pages of a block
     rounds     when blocks are looked at, and how many visits a round may choose
     estimates  how fresh the collection is believed to be
@@ -25,6 +26,7 @@ from tarrafa.refresh.hindsight import (
     ordered_visits,
 )
 from tarrafa.refresh.looks import Look, LookSettings, LookTime, look, values_at
+from tarrafa.refresh.page_limit import PageLimit
 from tarrafa.refresh.policies import (
     POLICIES,
     ByImportance,
@@ -57,6 +59,7 @@ __all__ = [
     "LowestAge",
     "Never",
     "Optimal",
+    "PageLimit",
     "PageStates",
     "PastFreshness",
     "PastVisits",
