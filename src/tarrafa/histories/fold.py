@@ -17,6 +17,7 @@ A page is restless if several visits in a row found slight changes. More of them
 changes at every visit, such as a counter or a date, is not worth more visits.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -71,16 +72,37 @@ def fold(histories: Histories, positions: NDArray[Any], news: VisitNews, rates: 
 
     `rates` are the mean rates of the hosts of the visits: the prior of their pages.
     """
-    order = np.lexsort((news.at_seconds, positions))
+    for which in _turns(positions, news.at_seconds):
+        _fold_once(histories, positions[which], VisitNews(*(column[which] for column in news)), rates[which])
+
+
+def _turns(positions: NDArray[Any], at_seconds: F64) -> Iterator[NDArray[Any]]:
+    """Yield the first visit to each URL, then the second ones, and so on. Nearly always, few URLs have a second."""
+    order = _by_time(positions, at_seconds)
     ordered = positions[order]
     starts = np.flatnonzero(np.concatenate(([len(ordered) > 0], ordered[1:] != ordered[:-1])))
+    yield order[starts]
     turn = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    # The first visits to all URLs, then the second ones, and so on: nearly always, no URL has a second.
-    by_turn: NDArray[Any] = order[np.argsort(turn, kind="stable")] if len(starts) < len(order) else order
-    edges = np.cumsum(np.bincount(turn)).tolist()
-    for first, end in pairwise([0, *edges]):
-        which: NDArray[Any] = by_turn[first:end]
-        _fold_once(histories, positions[which], VisitNews(*(column[which] for column in news)), rates[which])
+    later = np.flatnonzero(turn)
+    later = later[np.argsort(turn[later], kind="stable")]
+    for first, end in pairwise(np.cumsum(np.bincount(turn)).tolist()):
+        yield order[later[first - len(starts) : end - len(starts)]]
+
+
+def _by_time(positions: NDArray[Any], at_seconds: F64) -> NDArray[np.int64]:
+    """Return what orders visits by position, then by time; those of one moment stay in their order.
+
+    Sorting values is faster than an argsort, so the place of each visit rides in the low bits.
+    """
+    packed = positions.astype(np.uint64) << np.uint64(32) | np.arange(len(positions), dtype=np.uint64)
+    packed.sort()
+    order = (packed & np.uint64(2**32 - 1)).astype(np.int64)
+    ordered = positions[order]
+    is_next = ordered[1:] == ordered[:-1]
+    several = np.flatnonzero(np.append(is_next, False) | np.append(False, is_next)) if len(order) else order
+    own = order[several]
+    order[several] = own[np.lexsort((at_seconds[own], ordered[several]))]
+    return order
 
 
 def _fold_once(histories: Histories, at: NDArray[Any], news: VisitNews, rates: F64) -> None:

@@ -23,7 +23,6 @@ from tarrafa.histories import (
     joined,
     new_histories,
     prior,
-    taken,
 )
 from tarrafa.verify.contract import LINKS_MAX
 
@@ -70,10 +69,10 @@ def with_visits(
     is_new[histories.row] = False
     after = _with_rows(histories, np.flatnonzero(is_new))
     positions, own = positions_of(after, visited), hosts[after.row].astype(np.intp)
-    rates = believed_rates(after, mean_rate)
+    rates = _believed_rates(after.shape, after.days, mean_rate)
     fold(after, positions, news, host_means(own, rates, mean_rate)[own[positions]])
-    rates[positions] = believed_rates(taken(after, positions), mean_rate)
-    return Folded(after, float(np.sum(rates, dtype=np.float64)))
+    rates[positions] = _believed_rates(after.shape.take(positions), after.days.take(positions), mean_rate)
+    return Folded(after, _sum(rates))
 
 
 def _with_rows(histories: Histories, rows: NDArray[Any]) -> Histories:
@@ -83,10 +82,18 @@ def _with_rows(histories: Histories, rows: NDArray[Any]) -> Histories:
     return Histories(*columns)
 
 
-def believed_rates(histories: Histories, mean_rate: float) -> F32:
-    """Return how often each page is believed to change, if pages change at this mean rate."""
-    belief = joined(prior(np.array([mean_rate], np.float32)), histories.shape, histories.days)
+def rate_sum(histories: Histories, mean_rate: float) -> float:
+    """Return the sum of the believed changes a day, if pages change at this mean rate."""
+    return _sum(_believed_rates(histories.shape, histories.days, mean_rate))
+
+
+def _believed_rates(shape: F32, days: F32, mean_rate: float) -> F32:
+    belief = joined(prior(np.array([mean_rate], np.float32)), shape, days)
     return (belief.shape / belief.days).astype(np.float32, copy=False)
+
+
+def _sum(rates: F32) -> float:
+    return float(np.sum(rates, dtype=np.float64))
 
 
 def phase_counts(histories: Histories) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tarrafa.hashes import bytes_of, edges_of
 from tarrafa.histories import Histories, VisitNews
 from tarrafa.verify.contract import Cycle, Division, HostCollision, Quota, Weigh
-from tarrafa.verify.page_histories import Folded, believed_rates, phase_counts, rated, with_visits
+from tarrafa.verify.page_histories import Folded, phase_counts, rate_sum, rated, with_visits
 from tarrafa.verify.veuniq.block import (
     COLLECTED,
     SCHEDULED,
@@ -220,7 +220,7 @@ class CycleWriter:
     def _write_whole(self, block: Block, content: BlockContent) -> Block:
         block.runs = [self._files.write_run(block, self._cycle, run) for run in content.runs]
         self._write_columns(block, content.columns)
-        block.rate_sum = float(np.sum(believed_rates(content.histories, self._mean_rate), dtype=np.float64))
+        block.rate_sum = rate_sum(content.histories, self._mean_rate)
         self._write_histories(block, content.histories)
         self._write_hosts(block, 0, content.hosts)
         return block
