@@ -20,7 +20,7 @@ class AddressQueues:
     def __init__(self, hosts_limit: int) -> None:
         self._hosts_limit = hosts_limit
         self._order = count()
-        self._removed_count = 0  # hosts removed out of turn, each of which may have left a stale calendar entry
+        self._stale_count = 0  # calendar entries that may have become stale since these were dropped
         # Addresses by when they may be visited. Filled by call, emptied by pop. If an address has several entries, the
         # one that the address refers to counts.
         self.calendar: CalendarQueue[WorkbenchAddress] = CalendarQueue()
@@ -44,9 +44,12 @@ class AddressQueues:
             return
         when, order, _ = address.waiting[0]
         when = max(when, address.ready_at)
-        if address.entry is None or when < address.entry[0]:
+        entry = address.entry
+        if entry is None or when < entry[0]:
             address.entry = (when, order, address)
             self.calendar.push(address.entry)
+            if entry is not None:
+                self._note_stale()
 
     def pop(self, now: float) -> WorkbenchHost | None:
         """Remove and return the next host. Its address returns to the calendar only by `call`."""
@@ -117,7 +120,11 @@ class AddressQueues:
             self.call(address)  # it may have kept out a host that may have more visits in flight
         else:
             address.entry = None
-        self._removed_count += 1
-        if self._removed_count > self._hosts_limit:
-            self._removed_count = 0
+        self._note_stale()
+
+    def _note_stale(self) -> None:
+        """Count a calendar entry that may have become stale, and drop all of these before they are too many."""
+        self._stale_count += 1
+        if self._stale_count > self._hosts_limit:
+            self._stale_count = 0
             self.calendar.keep(lambda entry: entry[2].entry is entry)
