@@ -104,7 +104,7 @@ def _moved(table: OwnershipTable, slots: SlotSet, receiver: str) -> OwnershipTab
 
 
 def _settled(table: OwnershipTable, name: str) -> SlotSet:
-    return table.slots_where(lambda each: each.owner == name and each.phase is SlotPhase.SETTLED)
+    return table.slots_as(Tenure(name))
 
 
 def _parcel_slots(table: OwnershipTable, name: str, facts: GroupFacts, bounds: ParcelBounds) -> int:

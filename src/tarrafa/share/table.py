@@ -22,6 +22,7 @@ AGENTS_MAX = 4_096
 WEIGHT_MAX = 1e6
 _ERA_BITS = 32
 NOBODY = ""
+_NO_SLOTS = SlotSet()
 
 
 class SlotPhase(StrEnum):
@@ -90,12 +91,31 @@ class OwnershipTable:
         ]
         return packed({"number": self.number, "agents": agents, "slots": slots})
 
+    @cached_property
+    def _by_tenure(self) -> dict[Tenure, SlotSet]:
+        return _joined_slots((each.tenure, each.slots) for each in self.ranges)
+
+    @cached_property
+    def _by_warm_tenure(self) -> dict[Tenure, SlotSet]:
+        return _joined_slots((tenure._replace(cold=0), slots) for tenure, slots in self._by_tenure.items())
+
     def slots_where(self, is_meant: Callable[[Tenure], bool]) -> SlotSet:
         found = SlotSet()
-        for each in self.ranges:
-            if is_meant(each.tenure):
-                found |= each.slots
+        for tenure, slots in self._by_tenure.items():
+            if is_meant(tenure):
+                found |= slots
         return found
+
+    def slots_as(self, *tenures: Tenure) -> SlotSet:
+        """Return the slots with one of these tenures, whenever they were taken cold."""
+        found = SlotSet()
+        for each in tenures:
+            found |= self._by_warm_tenure.get(each, _NO_SLOTS)
+        return found
+
+    def cold_since(self, number: int) -> SlotSet:
+        """Return the slots that a table above this number took from a lost owner."""
+        return self.slots_where(lambda each: each.cold > number)
 
     def slots_of(self, owner: str) -> SlotSet:
         return self.slots_where(lambda tenure: tenure.owner == owner)
@@ -118,6 +138,10 @@ class OwnershipTable:
         """Return the next table, with a change of some slots."""
         return OwnershipTable(self.number + 1, self.agents, _merged(_changed(self.ranges, slots, change)))
 
+    def given(self, slots: SlotSet, tenure: Tenure) -> "OwnershipTable":
+        """Return the next table, with some slots under a tenure; their marks stay."""
+        return self.changed(slots, lambda old: tenure._replace(cold=old.cold))
+
     def renumbered(self, number: int) -> "OwnershipTable":
         return OwnershipTable(number, self.agents, self.ranges)
 
@@ -138,6 +162,13 @@ class OwnershipTable:
         tenures = {each.tenure for each in self.ranges}
         strangers = {name for each in tenures for name in (each.owner, each.other or each.owner)} - set(self.agents)
         return f"{min(strangers)} is not registered" if strangers else _phase_problem(tenures)
+
+
+def _joined_slots(parts: Iterable[tuple[Tenure, SlotSet]]) -> dict[Tenure, SlotSet]:
+    found: dict[Tenure, SlotSet] = {}
+    for tenure, slots in parts:
+        found[tenure] = found.get(tenure, _NO_SLOTS) | slots
+    return found
 
 
 def _phase_problem(tenures: Iterable[Tenure]) -> str:

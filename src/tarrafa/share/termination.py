@@ -12,6 +12,9 @@ from typing import NamedTuple
 from tarrafa.share.agent_record import AgentRecord, MemberState
 from tarrafa.share.table import OwnershipTable, SlotPhase
 
+# An agent that ended, or was given up, and has no slots. What it alone knows is told when it comes back.
+_ENDED = frozenset({MemberState.GONE, MemberState.FENCED})
+
 
 class _IdleRecord(NamedTuple):
     turn: str
@@ -45,13 +48,13 @@ def _is_unchanged(first: _IdleRecord, second: _IdleRecord) -> bool:
 
 
 def _idle_records(table: OwnershipTable, records: Mapping[str, AgentRecord]) -> dict[str, _IdleRecord] | None:
-    """Return the records of all agents, or None if one is not idle, is missing, or has not left in peace."""
+    """Return the records of all agents, or None if one is not idle or is missing."""
     if table.slots_where(lambda each: each.phase is not SlotPhase.SETTLED):
         return None
     found = {}
     for name in table.agents:
         record = records.get(name)
-        if record is not None and record.state is MemberState.GONE and not table.slots_of(name):
+        if record is not None and record.state in _ENDED and not table.slots_of(name):
             continue
         if record is None or record.state is not MemberState.ACTIVE or not record.is_idle:
             return None
