@@ -103,6 +103,22 @@ def test_round_visits_what_its_budget_allows_and_nothing_new(
     assert refreshed(folder, capsys)["run_refreshes"] == 0
 
 
+def test_crawl_that_goes_on_for_ever_visits_pages_again_when_they_are_worth_it(
+    web: ServedWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look comes at once and chooses what a round of a quarter of an hour has room for."""
+    folder, real_time = tmp_path / "crawl", time.time
+    first = crawled(web, folder)
+    monkeypatch.setattr(time, "time", lambda: real_time() + 2 * DAY_SECONDS)
+    words = ["--config", str(hasty(tmp_path)), "crawl", "--forever", "--refresh-rate", "12", "--dir", str(folder)]
+    assert app.run([*words, "--time", "6s", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["ending"] == "time limit"
+    assert told["pages"] == first["pages"]
+    share = 12 * 900 / DAY_SECONDS
+    assert told["run_refreshes"] == pytest.approx(share * first["known"], rel=0.5)
+
+
 def test_pages_of_the_highest_ranks_are_the_important_ones(
     web: ServedWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,8 +96,8 @@ def command(
         bool, switch("--again", "visit every collected page once more; interrupted, the same command continues")
     ] = False,
     refresh_policy: Annotated[str | None, option("refresh.policy")] = None,
-    refresh_share: Annotated[str | None, option("refresh.share")] = None,
-    refresh_rate: Annotated[str | None, option("refresh.rate")] = None,
+    refresh_share: Annotated[float | None, option("refresh.share")] = None,
+    refresh_rate: Annotated[float | None, option("refresh.rate")] = None,
     collection_pages: Annotated[int | None, option("refresh.pages")] = None,
     is_waiting: Annotated[
         bool, switch("--wait", "stay until suspended hosts come back, instead of ending without them")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 
-from tarrafa.agent import CrawlFolder, Progress, RunLimits
+from tarrafa.agent import CrawlFolder, Progress, RefreshMode, RunLimits
 from tarrafa.errors import InputError
 from tarrafa.library.collection import Collection
 from tarrafa.library.crawl_run import CrawlRequest
@@ -28,6 +28,8 @@ def crawl(
     hosts: int | None = None,
     time: Duration | None = None,
     wait: bool = False,
+    forever: bool = False,
+    again: bool = False,
     strict: bool = False,
     hooks: Hooks | None = None,
     config: str | Path | None = None,
@@ -39,7 +41,17 @@ def crawl(
     The arguments are the options of `tarrafa crawl`; each setting has the name of its configuration key.
     """
     made = Crawl(
-        seeds, dir=dir, pages=pages, hosts=hosts, time=time, wait=wait, strict=strict, config=config, **settings
+        seeds,
+        dir=dir,
+        pages=pages,
+        hosts=hosts,
+        time=time,
+        wait=wait,
+        forever=forever,
+        again=again,
+        strict=strict,
+        config=config,
+        **settings,
     )
     if hooks is not None:
         made.hooks.extend(hooks)
@@ -66,6 +78,8 @@ class Crawl:
         hosts: int | None = None,
         time: Duration | None = None,
         wait: bool = False,
+        forever: bool = False,
+        again: bool = False,
         strict: bool = False,
         config: str | Path | None = None,
         **settings: object,
@@ -75,7 +89,10 @@ class Crawl:
         self.dir = _folder(dir)
         self._seeds = tuple(map(read_seed, [seeds] if isinstance(seeds, str) else seeds))
         seconds = None if time is None else seconds_of(time)
-        self._limits = RunLimits(_count("pages", pages), _count("hosts", hosts), seconds, wait)
+        mode = _mode(forever=forever, again=again)
+        if mode is not RefreshMode.NOTHING and pages is not None:
+            raise InputError("pages is not for forever or again: a page visited again is no page more; use time")
+        self._limits = RunLimits(_count("pages", pages), _count("hosts", hosts), seconds, wait, mode)
         self._is_strict = strict
         self._file = None if config is None else Path(config)
         for name in settings:
@@ -186,6 +203,12 @@ async def _keep(running: RunningCrawl) -> None:
             is_saved = True
         except asyncio.CancelledError:
             running.stop()
+
+
+def _mode(*, forever: bool, again: bool) -> RefreshMode:
+    if forever and again:
+        raise InputError("forever and again are exclusive: the first goes on for ever; give one of them")
+    return RefreshMode.FOREVER if forever else RefreshMode.AGAIN if again else RefreshMode.NOTHING
 
 
 def _folder(given: str | Path) -> Path:
