@@ -54,7 +54,7 @@ class Model:
 
 def found(crawl: VersionedCrawl, word: str) -> list[str]:
     """Return the URLs of all hits and their copies."""
-    results = Search.open(crawl.folder.root).search(SearchRequest(word, top=50, per_site=0))
+    results = Search.open(crawl.folder.root).search(SearchRequest(word, top=50, per_site=0, verbatim=True))
     assert results.count == sum(1 + len(hit.copies) for hit in results.hits)
     return sorted(url for hit in results.hits for url in (hit.url, *hit.copies))
 

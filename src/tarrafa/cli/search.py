@@ -38,6 +38,7 @@ def command(
         bool, switch("--semantic", "prefer pages of similar meaning; needs the extra semantic")
     ] = False,
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
+    facets: Annotated[bool, switch("--facets", "count the results by site, language, media type and year")] = False,
     verbatim: Annotated[bool, switch("--verbatim", "search as it is spelled, also if no page has a word")] = False,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
@@ -55,6 +56,7 @@ def command(
         fresh=fresh,
         semantic=semantic,
         explain=explain,
+        facets=facets,
         verbatim=verbatim,
     )
     results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
@@ -65,7 +67,9 @@ def command(
 
 
 def _results_json(results: Results) -> dict[str, Any]:
-    return {**asdict(results), "filters": [each._asdict() for each in results.filters]}
+    facets = {name: [each.as_json() for each in counts] for name, counts in (results.facets or {}).items()}
+    filters = [each._asdict() for each in results.filters]
+    return {**asdict(results), "filters": filters, "facets": facets or None}
 
 
 def show(results: Results, request: SearchRequest) -> None:
@@ -81,6 +85,9 @@ def show(results: Results, request: SearchRequest) -> None:
         out.print(Text(f"Did you mean: {printable(results.suggestion)}"))
     for number, hit in enumerate(results.hits, first + 1):
         out.print(_shown(number, hit), soft_wrap=True)
+    for name, counts in (results.facets or {}).items():
+        values = ", ".join(f"{printable(each.value)} {each.documents_count:,}" for each in counts)
+        out.print(Text(f"\n{name:>8}: {values}", "dim"))
     if not results.hits:
         out.print(Text("No more results." if first else "No results."))
 

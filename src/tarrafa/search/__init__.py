@@ -18,12 +18,14 @@ The life of a query:
 3. `scores` orders these by words, proximity, anchors and links, folds copies and spreads sites. On request, `rewrites`
    adds words that the best results share, and `semantic` raises results of similar meaning. `rewrites` also corrects
    the spelling of words that no document has.
-4. `results` makes hits of one page of them, with `snippets` that mark the words.
+4. `results` makes hits of one page of them, with `snippets` that mark the words; `facets` counts them by site,
+   language, type and year.
 
 Not done here: reading the crawl's files (the collection does it), computing ranks (they come in by `RankSource`),
 displaying results.
 """
 
+from tarrafa.search.facets import FacetCount, Facets
 from tarrafa.search.fields import COLUMNS
 from tarrafa.search.index_writer import AnchorSource, IndexWriter
 from tarrafa.search.query import QUERY_MAX_CHARS, Clause, ClauseKind, Filter, Query, Sign, parse
@@ -40,6 +42,8 @@ __all__ = [
     "AnchorSource",
     "Clause",
     "ClauseKind",
+    "FacetCount",
+    "Facets",
     "Filter",
     "Hit",
     "IndexWriter",

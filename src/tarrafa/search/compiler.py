@@ -50,6 +50,13 @@ class QueryCompiler:
             found = _all_of([found, _any_of(self._slices(slices))])
         return tantivy.Query.const_score_query(found, 1.0)
 
+    def in_slices(self, plan: QueryPlan, slices: int) -> tantivy.Query:
+        """Return a query for all results in the first `slices` slices, without scores."""
+        found = self._constrain(plan, self._scoring_terms(plan), [])
+        if slices < SLICES_COUNT:
+            found = _all_of([found, _any_of(self._slices(slices))])
+        return tantivy.Query.const_score_query(found, 1.0)
+
     def proximity(self, plan: QueryPlan, fingerprints: list[int]) -> tantivy.Query | None:
         """Return a query that scores these documents by proximity and by deferred words, plus 1; None if neither apply.
 

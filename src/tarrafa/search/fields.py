@@ -5,6 +5,7 @@
     site          hash of the site: results are spread over sites by it
     date          when the page was published, else modified, else fetched; seconds since the Unix epoch
     facts         site:…, host:…, lang:…, type:…, field:…, for filters; expires:… (`expiry`) and slice:… (`pruning`)
+    site_name, language, media   columns for counts (`facets`)
     words, stems  title, description, text and the texts of fields, in both forms
     title         folded, for title:…
     titles, headings, anchors   stems
@@ -36,9 +37,10 @@ from tarrafa.search.words import WORD_MAX_CHARS, lower_words
 from tarrafa.urls import fingerprint, host_name
 from tarrafa.versions import VERSION
 
-FORMAT = 5
+FORMAT = 6
 FINGERPRINT, SIGNATURE, SITE, DATE = "fingerprint", "signature", "site", "date"
 FACTS, STORED = "facts", "stored"
+SITE_NAME, LANGUAGE, MEDIA = "site_name", "language", "media"
 WORDS, STEMS, TITLE, TITLES, HEADINGS, ANCHORS, ADDRESS = (
     *("words", "stems", "title", "titles", "headings", "anchors", "address"),
 )
@@ -70,6 +72,8 @@ def make_schema() -> Schema:
     builder.add_unsigned_field(SITE, fast=True)
     builder.add_integer_field(DATE, fast=True)
     builder.add_text_field(FACTS, tokenizer_name="raw", index_option="basic")
+    for name in (SITE_NAME, LANGUAGE, MEDIA):
+        builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
     for name in (WORDS, STEMS, TITLE, ADDRESS):
         builder.add_text_field(name, tokenizer_name=_SPACED)
     for name in (TITLES, HEADINGS, ANCHORS):

@@ -1,6 +1,7 @@
 """The index of one agent, open for reading: a snapshot of it, and what can be asked of a snapshot."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from tantivy import DocAddress, Occur, Query, Searcher
 
 from tarrafa.errors import WorkError
 from tarrafa.search.compiler import QueryCompiler
+from tarrafa.search.facets import aggregation, counts_of, slices_for
 from tarrafa.search.fields import (
     DATE,
     FINGERPRINT,
@@ -110,6 +112,12 @@ class IndexSnapshot:
         keys = self._searcher.fast_field_values(FINGERPRINT, [address for _, address in hits])
         scores = {key: score - 1.0 for key, (score, _) in zip(keys, hits, strict=True)}
         return np.array([scores.get(key, 0.0) for key in fingerprints.tolist()], np.float64)
+
+    def facets(self, matches: IndexMatches, now: float) -> dict[str, Counter[str]]:
+        """Count the matching documents by site, language, media type and year."""
+        slices = slices_for(matches.matches_count)
+        query = self._compiler.in_slices(matches.plan._replace(sample=None), slices)
+        return counts_of(self._searcher.aggregate(query, aggregation(now)), slices)
 
     def stored(self, address: DocAddress) -> StoredDocument:
         """Read what a result shows from disk."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tarrafa.errors import InputError
+from tarrafa.search.facets import Facets
 from tarrafa.search.fields import StoredDocument
 from tarrafa.search.query import Filter
 from tarrafa.search.scores import CANDIDATES_LIMIT, Scores
@@ -27,6 +28,7 @@ class SearchRequest:
     after: str | None = None
     before: str | None = None
     explain: bool = False
+    facets: bool = False  # count the results by site, language, media type and year
     verbatim: bool = False  # search as it is spelled, also if no document has a word
 
     def __post_init__(self) -> None:
@@ -71,6 +73,7 @@ class Results:
     seconds: float
     page: int
     suggestion: str | None = None  # the query with its spelling corrected
+    facets: Facets | None = None  # if the request asks for them
     is_corrected: bool = False  # True if the hits are those of the suggestion
     filters: tuple[Filter, ...] = ()  # those of the query and of the request
     is_estimated: bool = False

@@ -17,6 +17,7 @@ from tarrafa.clock import Clock, SystemClock
 from tarrafa.errors import InputError
 from tarrafa.layout import index_folders
 from tarrafa.lru import LruCache
+from tarrafa.search.facets import Facets, merge
 from tarrafa.search.fields import StoredDocument, has_index
 from tarrafa.search.index_reader import IndexMatches, IndexReader, IndexSnapshot
 from tarrafa.search.pruning import QueryPlan
@@ -143,6 +144,7 @@ class Search:
             page=request.page,
             suggestion=suggestion,
             is_corrected=corrected is not None,
+            facets=_facets(order) if request.facets else None,
             filters=order.plan.query.filters,
             is_estimated=any(each.is_estimated for each in order.matches[: len(order.snapshots)]),
         )
@@ -166,7 +168,7 @@ class Search:
     def _cached_order(self, request: SearchRequest, is_exhaustive: bool) -> _Order | None:
         """Return the order from the cache, which holds it unless it changes with time."""
         orders, wanted = self._orders, -(-request.page * request.top // _ORDER_STEP) * _ORDER_STEP
-        key = replace(request, top=_ORDER_STEP, page=wanted // _ORDER_STEP, explain=False), is_exhaustive
+        key = replace(request, top=_ORDER_STEP, page=wanted // _ORDER_STEP, explain=False, facets=False), is_exhaustive
         is_lasting = not request.fresh and not any(snapshot.has_expiring for snapshot in self._snapshots)
         known = orders.get(key) if is_lasting else None
         if known is not None:
@@ -259,6 +261,14 @@ class Search:
         words = split_words(f"{document.title} {document.description} {document.text}")[:EXPANSION_WORDS]
         stems = self._words.stems(document.language)
         return [stem for word in words if (stem := stems[word])]
+
+
+def _facets(order: _Order) -> Facets:
+    """Count the results of the first round of each index: later ones only leave out copies."""
+    matches = order.matches[: len(order.snapshots)]
+    return merge(
+        [snapshot.facets(each, order.plan.now) for snapshot, each in zip(order.snapshots, matches, strict=True)]
+    )
 
 
 def _request_filter(name: str, value: str) -> Filter:

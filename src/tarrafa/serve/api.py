@@ -5,7 +5,7 @@ from typing import Any
 from tarrafa import __version__
 from tarrafa.collection.history import PastVisit
 from tarrafa.explain import Explanation
-from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, Hit, Results
+from tarrafa.search import QUERY_MAX_CHARS, TOP_MAX, Facets, Hit, Results
 from tarrafa.serve.facts import Facts
 from tarrafa.serve.page_templates import exact, iso
 from tarrafa.serve.params import FILTER_MAX_CHARS, PAGE_HITS, RESULTS_LIMIT
@@ -17,7 +17,7 @@ def results_json(results: Results | None, query: str) -> dict[str, Any]:
     if results is None:
         return {
             "query": query, "count": 0, "is_estimated": False, "seconds": 0.0, "page": 1, "suggestion": None,
-            "is_corrected": False, "filters": [], "hits": [], "is_indexed": False,
+            "is_corrected": False, "facets": None, "filters": [], "hits": [], "is_indexed": False,
         }  # fmt: skip
     return {
         "query": query,
@@ -27,10 +27,17 @@ def results_json(results: Results | None, query: str) -> dict[str, Any]:
         "page": results.page,
         "suggestion": results.suggestion,
         "is_corrected": results.is_corrected,
+        "facets": _facets_json(results.facets),
         "filters": [each._asdict() for each in results.filters],
         "hits": [_hit_json(hit) for hit in results.hits],
         "is_indexed": True,
     }
+
+
+def _facets_json(facets: Facets | None) -> dict[str, Any] | None:
+    if facets is None:
+        return None
+    return {name: [each.as_json() for each in counts] for name, counts in facets.items()}
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
@@ -148,6 +155,7 @@ _SEARCH_PARAMETERS = [
     _switch("expand", "add words that the best results have in common"),
     _switch("semantic", "prefer results of similar meaning; an error if the extra tarrafa[semantic] is not installed"),
     _switch("explain", "return the parts of each score"),
+    _switch("facets", "count the results by site, language, media type and year"),
     _switch("verbatim", "search as it is spelled, also if no page has a word"),
 ]
 
@@ -199,6 +207,11 @@ SCHEMAS: dict[str, Any] = {
         page=_COUNT,
         suggestion={"type": ["string", "null"], "description": "the query with its spelling corrected"},
         is_corrected={**_FLAG, "description": "the hits are those of the suggestion"},
+        facets={
+            "type": ["object", "null"],
+            "additionalProperties": _list(_object(value=_TEXT, count=_COUNT)),
+            "description": "how many results there are by site, language, media type and year; null if not asked for",
+        },
         filters=_list(_object(name=_TEXT, value=_TEXT, is_excluded=_FLAG)),
         hits=_list({"$ref": "#/components/schemas/Hit"}),
         is_indexed={**_FLAG, "description": "false if nothing is indexed yet"},

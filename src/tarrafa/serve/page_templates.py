@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -67,6 +68,7 @@ def make_environment(translator: Translator, assets_version: str) -> Environment
         with_query=with_query,
         parameters=parameters,
         result_page_url=result_page_url,
+        facet_url=facet_url,
         assets_version=assets_version,
         codes=named_languages(),
         outcomes=frozenset(Outcome),
@@ -103,6 +105,20 @@ def with_query(path: str, /, **values: object) -> str:
 
 def parameters(**values: object) -> str:
     return urlencode({name: "1" if value is True else str(value) for name, value in values.items() if value})
+
+
+def facet_url(request: SearchRequest, lang: str, name: str, value: str) -> str:
+    """Return the URL of the same search among the results with this value of a facet."""
+    match name:
+        case "site":
+            narrowed = replace(request, site=value)
+        case "language":
+            narrowed = replace(request, language=value)
+        case "year":
+            narrowed = replace(request, after=f"{value}-01-01", before=f"{int(value) + 1}-01-01")
+        case _:
+            narrowed = replace(request, text=f"{request.text} {name}:{value}".strip())
+    return result_page_url(narrowed, lang)(1)
 
 
 def result_page_url(request: SearchRequest, lang: str) -> Callable[[int], str]:

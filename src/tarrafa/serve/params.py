@@ -20,7 +20,7 @@ PAGE_HITS = 10
 SUGGESTIONS_LIMIT = 8
 EXPLAINED_LIMIT = 100  # results searched for the page whose position is explained
 
-_API_SWITCHES = ("fresh", "expand", "semantic", "explain", "verbatim")
+_API_SWITCHES = ("fresh", "expand", "semantic", "explain", "verbatim", "facets")
 # Parameters of each API endpoint; openapi.json describes the same.
 PARAMETERS: dict[str, frozenset[str]] = {
     "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
@@ -75,6 +75,7 @@ def search_request(params: Params) -> SearchRequest:
         fresh=_switch(params, "fresh"),
         expand=_switch(params, "expand"),
         verbatim=_switch(params, "verbatim"),
+        facets=True,
     )
 
 
@@ -95,6 +96,7 @@ def api_request(params: Params) -> SearchRequest:
         expand=_switch(params, "expand"),
         semantic=_semantic(params),
         explain=_switch(params, "explain"),
+        facets=_switch(params, "facets"),
         verbatim=_switch(params, "verbatim"),
     )
 
