@@ -10,6 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 from archive_pages import seen_by_fastwarc, seen_by_warcio, warc_files
 from brains import A, B, BrainDriver, BrainSettings, DriverClock, make_page
 from tarrafa.agent import Ingest, PageReader, Refreshes
+from tarrafa.agent.hooks import CrawlHooks
 from tarrafa.agent.ingest import Annotations
 from tarrafa.agent.landings import PageRefresh
 from tarrafa.agent.outcomes import DOUBTED, NO_FILE
@@ -23,6 +24,7 @@ from tarrafa.keep.warc import date_of
 from tarrafa.records import Headers
 from tarrafa.schedule import RetryPolicy
 from tarrafa.verify import KnownPage
+from test_ingest_hooks import ScriptedHooks
 
 URL = f"{A}/"
 EMPTY = Extract(URL, PageFormat.OTHER)
@@ -36,7 +38,7 @@ TAG = (("ETag", '"1"'), ("Content-Type", "text/html"))
 class RefreshBench:
     """An ingest over a brain in memory and an archive in a folder. One page is visited again and again."""
 
-    def __init__(self, folder: Path, tables: HostTables | None = None) -> None:
+    def __init__(self, folder: Path, tables: HostTables | None = None, hooks: CrawlHooks | None = None) -> None:
         self.folder = folder
         self.brain = BrainDriver(BrainSettings(retry_policy=RetryPolicy(tries_limit=1)))
         self.brain.now = 1_000.0  # a turn that goes with conditions
@@ -46,7 +48,9 @@ class RefreshBench:
         self.unsaved, self.steps = Unsaved(), StepTimes()
         reader, brain = PageReader(ExtractOptions(), 5_000_000), self.brain
         asked = (("User-Agent", "tester"),)
-        self.ingest = Ingest(*(self.archive, asked, reader, brain.discovery, brain.visits, self, clock, self.refreshes))
+        self.ingest = Ingest(
+            *(self.archive, asked, reader, brain.discovery, brain.visits, self, clock, self.refreshes), hooks=hooks
+        )
         self.phases: dict[str, tuple[Phase, int]] = {}
 
     def first(self, status: int = 200, body: bytes = BODY, headers: Headers = TAG, url: str = URL) -> CollectedVisit:
@@ -229,6 +233,19 @@ def test_page_that_was_missing_at_its_first_visit_counts_when_it_comes(bench: Re
     assert (bench.unsaved.counts["pages"], bench.brain.record(A).pages) == (1, 1)
     bench.again(200, OTHER)
     assert (bench.unsaved.counts["pages"], bench.brain.record(A).pages) == (1, 1)
+
+
+def test_page_that_a_hook_drops_now_ends_what_was_stored_of_it(tmp_path: Path) -> None:
+    hooks = ScriptedHooks()
+    bench = RefreshBench(tmp_path, hooks=hooks)
+    bench.first()
+    hooks.is_dropping = True
+    bench.again(304, b"", ())
+    bench.again(200, OTHER)
+    assert bench.outcomes == ["fetched", "unchanged", "dropped"]
+    assert [bool(row.text) for row in bench.unsaved.documents] == [True, False, False]
+    bench.ingest.close()
+    bench.archive.close()
 
 
 def test_pages_of_a_broken_deployment_are_not_gone(bench: RefreshBench) -> None:

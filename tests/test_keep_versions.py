@@ -13,7 +13,7 @@ import tarrafa
 from archive_pages import quick_folder
 from crawls import run
 from stored_rows import VISIT, Rows
-from tarrafa.collection.version_pruning import prune_versions
+from tarrafa.collection.retention import prune_versions
 from tarrafa.keep import DOCUMENTS
 from tarrafa.keep.datasets import RowFolder, open_current_documents
 from tarrafa.keep.export import Snapshot, export_records

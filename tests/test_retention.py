@@ -18,7 +18,7 @@ from crawls import run
 from ranked import link, of
 from tarrafa.clock import VirtualClock
 from tarrafa.collection.ranker import update_ranks
-from tarrafa.collection.version_pruning import prune_versions
+from tarrafa.collection.retention import prune_versions
 from tarrafa.errors import DamagedError, LockedError, PageMissingError
 from tarrafa.keep import DOCUMENTS, LINKS, Place, read_batches, read_page, read_whole_pages
 from tarrafa.keep.export import Snapshot, export_cdxj, export_warc
@@ -42,7 +42,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from tarrafa.agent import CrawlFolder
-from tarrafa.collection.version_pruning import prune_versions
+from tarrafa.collection.retention import prune_versions
 from tarrafa.keep.retention import VersionBounds
 
 left = int(sys.argv[2])

@@ -279,6 +279,10 @@ def collect(
     refusal = None if is_unread else discovery.refusal_of_page(page, found, distance)
     if refusal is not None or hooked.is_dropped:
         into.counts[f"refusal {refusal or 'dropped'}"] += 1
+        if landing.is_refresh:
+            # What was stored of the page before is not wanted any more either.
+            outcome = Outcome.REFUSED if refusal is not None else Outcome.DROPPED
+            into.documents.append(DocumentRow(page.url, page.at, outcome, page.status))
     else:
         _add_document(into, hooked, visit, directives)
     end_visit(into, page.url, page.at, landing, visit.stored.place)

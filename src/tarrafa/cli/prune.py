@@ -7,7 +7,7 @@ import typer
 
 from tarrafa.agent import CrawlFolder
 from tarrafa.cli.common import configured, folder_option, option, show_json, switch
-from tarrafa.collection.version_pruning import bounds_of, prune_versions
+from tarrafa.collection.retention import bounds_of, prune_versions
 from tarrafa.errors import InputError
 from tarrafa.keep.retention import RemovedVersions, VersionBounds
 from tarrafa.units import format_duration, format_size

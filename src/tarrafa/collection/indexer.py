@@ -23,6 +23,7 @@ from tarrafa.disk import is_locked
 from tarrafa.errors import InputError
 from tarrafa.keep import DOCUMENTS, count_rows, field_types
 from tarrafa.keep.segment_reader import read_rows_from
+from tarrafa.keep.url_groups import current_rows
 from tarrafa.layout import CrawlPaths, agents_of
 from tarrafa.rank import Ranks
 from tarrafa.search import COLUMNS, IndexWriter
@@ -127,8 +128,11 @@ class Indexer:
         writer.field_names = tuple(field_types(agent.documents, checkpoint))
         commits = _CommitSchedule(writer, is_due=writer.remove_expired() or not start)
         self._update_anchors(agent, checkpoint, writer, commits, stop)
+        # From the start, versions that were replaced meanwhile are passed over.
+        is_current = None if start else current_rows(agent.documents, checkpoint)
         for batch in _batches(agent, checkpoint, start, writer.field_names):
-            writer.apply(batch)
+            rows = slice(writer.rows_count, writer.rows_count + batch.num_rows)
+            writer.apply(batch, None if is_current is None else is_current[rows])
             commits.add(batch.num_rows)
             report(writer.rows_count, total)
             if stop.is_set():

@@ -120,10 +120,19 @@ class IndexWriter:
         except ValueError as error:
             raise WorkError(f"{self._folder} cannot be written: {error}") from error
 
-    def apply(self, batch: pa.RecordBatch) -> None:
-        """Apply the next rows, with at least `fields.COLUMNS`. They are found after the next commit."""
-        self._sums.append(self._put(batch, np.arange(self.rows_count, self.rows_count + batch.num_rows)))
-        self.rows_count += batch.num_rows
+    def apply(self, batch: pa.RecordBatch, is_current: NDArray[np.bool_] | None = None) -> None:
+        """Apply the next rows, with at least `fields.COLUMNS`. They are found after the next commit.
+
+        Rows that are not current are passed over: a later row will replace them.
+        """
+        sums, chosen = np.zeros(batch.num_rows, np.uint64), np.arange(batch.num_rows)
+        if is_current is not None and not is_current.all():
+            # Rows that were joined meanwhile are beyond the mask.
+            chosen = np.delete(chosen, np.flatnonzero(~is_current))
+            batch = batch.take(pa.array(chosen))
+        sums[chosen] = self._put(batch, self.rows_count + chosen)
+        self._sums.append(sums)
+        self.rows_count += len(sums)
 
     def renew(self, batch: pa.RecordBatch, rows: I64) -> None:
         """Apply rows that `expect_anchors` returned. Each was applied before and is the last one of its URL."""
