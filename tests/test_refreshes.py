@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tarrafa.agent import Outcome
 from tarrafa.agent.deployment_guard import LAST_COUNT, DeploymentGuard
 from tarrafa.agent.landings import Landing, PageRefresh, change_between, is_stored, landing_of, lost_landing
-from tarrafa.agent.outcomes import DOUBTED
+from tarrafa.agent.outcomes import DOUBTED, NO_FILE
 from tarrafa.agent.validators import (
     CACHE_MAX_SECONDS,
     ValidatorTrust,
@@ -249,6 +249,7 @@ def test_page_without_an_answer_is_lost_by_and_by_and_its_content_stays_known(
     assert (found.outcome, found.status, found.is_end, found.change) == (outcome, told, is_end, Change.NONE)
     assert (found.place, found.signature, found.similarity) == (Place(3, 14), 0xABC, 0xF0)
     assert not found.is_new_page
+    assert not lost_landing(known._replace(file=NO_FILE), status, AT + days * DAY_SECONDS, doubted).is_end
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,7 @@ def lost_landing(known: KnownPage, status: int, at: float, is_doubted: bool) -> 
     elif outcome is Outcome.GONE:
         outcome = Outcome.FAILED
     is_refused_again = known.phase is phase is Phase.REFUSED and at - known.visited_seconds >= DAY_SECONDS
+    is_end = phase is Phase.GONE or outcome is Outcome.DROPPED or is_refused_again
     return Landing(
         outcome,
         status,
@@ -213,7 +214,7 @@ def lost_landing(known: KnownPage, status: int, at: float, is_doubted: bool) -> 
         known.similarity,
         place=Place(known.file, known.offset),
         is_refresh=True,
-        is_end=phase is Phase.GONE or outcome is Outcome.DROPPED or is_refused_again,
+        is_end=is_end and known.file != NO_FILE,  # without an answer it was never indexed
     )
 
 
