@@ -105,3 +105,12 @@ def test_kind_has_the_names_of_parameters_or_the_folder() -> None:
         == "…?action&title"
     )
     assert maker.kind(f"{HOST}/tag/red/blue") == maker.kind(f"{HOST}/tag/red/green") == "/tag/red/*"
+
+
+def test_value_that_is_a_path_counts_by_its_first_segment() -> None:
+    maker = PatternMaker()
+    for number in range(VALUES_LIMIT + 1):
+        maker.learn(f"{HOST}/w?title=Page{chr(65 + number)}")
+    assert maker.patterns(f"{HOST}/w?title=Links/PageA").fine == "/w?title/=Links"
+    assert maker.patterns(f"{HOST}/w?title=Links%2fPageB").fine == "/w?title/=Links"
+    assert maker.patterns(f"{HOST}/w?title=/PageB").fine == maker.patterns(f"{HOST}/w?title=PageB").fine == "/w?title"

@@ -11,7 +11,7 @@ from tarrafa.schedule.pattern_yield import Fruit
 
 PAGES_LIMIT = 20_000  # of a host that are remembered; then all are forgotten
 _PATTERNS_LIMIT = 64
-_REPEATS = 4  # visits that repeat a page before a parameter counts as a session
+_REPEATS = 8  # visits that repeat a page before a parameter counts as a session
 _REPEATS_PER_NEW = 16  # and as many more for each visit that did not
 
 

@@ -24,7 +24,7 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 VALUES_LIMIT = 24  # different values of a parameter; with more, any value is the same to the pattern
-# As many make any value the same too, if more than half of the visits brought another one.
+# As many make any value the same too, if more than half of the visits to URLs of one kind brought another one.
 VARIED_VALUES = 8
 PARAMETERS_LIMIT = 64  # of a host, whose values are told apart
 _SEGMENTS_LIMIT, _QUERY_LIMIT = 12, 12  # parts of a path and of a query that a pattern has
@@ -32,6 +32,7 @@ _WORD_CHARS = 40
 _IDENTIFIER = re.compile(r"(?=[a-f-]*\d)[0-9a-f][0-9a-f-]{6,}", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _SEPARATOR = re.compile("[&;]")
+_SLASH = re.compile("/|%2F", re.IGNORECASE)
 
 
 class ByFineness(NamedTuple, Generic[T]):
@@ -53,14 +54,20 @@ class ParameterValues:
     shapes: set[str] = field(default_factory=set)
     visits: int = 0
 
-    def note(self, value: str) -> bool:
-        """Count a visit; return True if the parameter has too many values to tell them apart."""
+    def note(self, value: str) -> None:
+        """Count a visit."""
         self.visits += 1
-        if value in self.shapes:
-            return False
-        self.shapes.add(value)
-        count = len(self.shapes)
-        return count > VALUES_LIMIT or (count >= VARIED_VALUES and 2 * count > self.visits)
+        if len(self.shapes) <= VALUES_LIMIT:
+            self.shapes.add(value)
+
+    @property
+    def are_many(self) -> bool:
+        return len(self.shapes) > VALUES_LIMIT
+
+    @property
+    def are_varied(self) -> bool:
+        """True if nearly each visit has another value."""
+        return len(self.shapes) >= VARIED_VALUES and 2 * len(self.shapes) > self.visits
 
 
 class PatternMaker:
@@ -69,6 +76,8 @@ class PatternMaker:
     def __init__(self) -> None:
         # Of each parameter; None if it has too many values. Filled by learn.
         self._values: dict[str, ParameterValues | None] = {}
+        # Of each parameter of each kind of URL, until it has too many. Filled by learn up to the limit.
+        self._values_of_kind: dict[tuple[str, str], ParameterValues] = {}
         # Parameters that had an identifier: a few of these are made of digits only. Filled by learn.
         self._identifying: set[str] = set()
         # The last URL with its patterns, because several questions are asked about each. Cleared by learn.
@@ -76,14 +85,28 @@ class PatternMaker:
 
     def learn(self, url: str) -> None:
         """Take note of the values in the query of a URL that was visited."""
-        if "?" in url:
-            self._last = None
-        for name, value in parameters(url):
+        found = parameters(url)
+        if not found:
+            return
+        self._last = None
+        kind = _names(found)
+        for name, value in found:
             if value == "~" and len(self._identifying) < PARAMETERS_LIMIT:
                 self._identifying.add(name)
             known = self._values[name] if name in self._values else self._new(name)
-            if known is not None and known.note(value):
-                self._values[name] = None
+            if known is not None:
+                known.note(value)
+                if known.are_many or self._are_varied(kind, name, value):
+                    self._values[name] = None
+
+    def _are_varied(self, kind: str, name: str, value: str) -> bool:
+        known = self._values_of_kind.get((kind, name))
+        if known is None:
+            if len(self._values_of_kind) >= PARAMETERS_LIMIT:
+                return False
+            known = self._values_of_kind[kind, name] = ParameterValues()
+        known.note(value)
+        return known.are_varied
 
     @property
     def wild(self) -> list[str]:
@@ -151,8 +174,8 @@ class PatternMaker:
 
     def kind(self, url: str) -> str:
         """Return the names of the parameters, whatever their values and the path; the folder if there are none."""
-        names = {name for name, _ in parameters(url)}
-        return f"…?{'&'.join(sorted(names))}" if names else self.patterns(url).middle
+        found = parameters(url)
+        return f"…?{_names(found)}" if found else self.patterns(url).middle
 
     def _parameter(self, name: str, value: str) -> str:
         if name in self._identifying:
@@ -163,15 +186,23 @@ class PatternMaker:
 
 
 def parameters(url: str) -> list[tuple[str, str]]:
-    """Return the shapes of the names and values of a query."""
+    """Return the shapes of the names and values of a query.
+
+    A value that is a path has a parameter of its own, `title/`, and counts by its first segment.
+    """
     query = url.partition("?")[2]
     if not query:
         return []
     found = []
     for part in _SEPARATOR.split(query, _QUERY_LIMIT)[:_QUERY_LIMIT]:
         name, _, value = part.partition("=")
-        found.append((shape(name), shape(value)))
+        head, *others = _SLASH.split(value, 1)
+        found.append((f"{shape(name)}/", shape(head)) if others and head else (shape(name), shape(value)))
     return found
+
+
+def _names(found: Iterable[tuple[str, str]]) -> str:
+    return "&".join(sorted({name for name, _ in found}))
 
 
 def has_identifier(pattern: str) -> bool:
