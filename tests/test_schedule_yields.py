@@ -258,3 +258,17 @@ def test_identifiers_that_lead_to_other_pages_are_no_sessions() -> None:
     for number, url in enumerate(urls):
         assert yields.refusal(url) is None
         yields.note(url, Fruit.NEW if number % 4 else Fruit.COPY)
+
+
+def test_orders_of_lists_end_although_some_brought_new_content() -> None:
+    """Folders of names without a pattern, each with a list in eight orders; the first of some were new."""
+    yields, orders = HostYields(), [f"?C={column};O={order}" for column in "NMSD" for order in "AD"]
+    folders = [f"{HOST}/{'abcdefghij'[n % 10] * (n // 10 + 1)}/{'klmnop'[n % 6]}/" for n in range(60)]
+    visits = 0
+    for number, folder in enumerate(folders):
+        yields.note(folder, Fruit.NEW)
+        for place, order in enumerate(orders):
+            if yields.refusal(folder + order) is None:
+                visits += 1
+                yields.note(folder + order, Fruit.NEW if place < 2 and number < 20 else Fruit.COPY)
+    assert visits < 60 * len(orders) // 2

@@ -42,7 +42,7 @@ def crawl(site: SmallSite, *, is_on: bool = True) -> list[str]:
     return visited
 
 
-LIMITS = {MediaWiki: 190, DokuWiki: 200, CodeBrowser: 270, Listing: 140}
+LIMITS: dict[Callable[[], SmallSite], int] = {MediaWiki: 190, DokuWiki: 200, CodeBrowser: 270, Listing: 140}
 
 
 @pytest.mark.parametrize("make", LIMITS)

@@ -1,4 +1,4 @@
-"""Visits to new kinds of URLs of a host, although a pattern that they belong to is slowed.
+"""Visits to new kinds of URLs of a host, although their coarse pattern is slowed.
 
 URLs are of one kind if they have parameters of the same names, or without parameters are in one folder.
 
@@ -49,7 +49,7 @@ class KindTrials:
         self._new_count = self._barren_count = 0
 
     def may_visit(self, kind: str) -> bool:
-        """Return True if a URL of this kind may be visited although a pattern of it is slowed."""
+        """Return True if a URL of this kind may be visited although its coarse pattern is slowed."""
         tried = self._kinds.get(kind, _NEVER_TRIED)
         may_fail = self._barren_count < TRIALS + self._new_count // NEW_PER_TRIAL
         return tried.is_promising and (may_fail or tried.new > 0)

@@ -130,15 +130,16 @@ class HostYields:
             return Fruit.COPY
         slowest = self._slowest(url)
         if slowest is not None and self._trials.may_visit(self._maker.kind(url)):
-            slowest = self._slowed.get(self._maker.patterns(url).fine)
+            slowest = self._slowest(url, but=self._maker.patterns(url).coarse)
         if slowest is None:
             return None
         is_chosen = not slowest.is_refused and xxhash.xxh3_64_intdigest(url.encode()) % (1 << slowest.step) == 0
         return None if is_chosen else slowest.reason
 
-    def _slowest(self, url: str) -> PatternYield | None:
+    def _slowest(self, url: str, but: str = "") -> PatternYield | None:
         """Return the one that is slowed most of the patterns that decide about a URL; None if none is slowed."""
-        found = [self._slowed.get(pattern) for pattern in self._responsible(self._maker.patterns(url))]
+        names = [pattern for pattern in self._responsible(self._maker.patterns(url)) if pattern != but]
+        found = [self._slowed.get(name) for name in names]
         return max((each for each in found if each is not None), key=lambda each: each.step, default=None)
 
     def note(self, url: str, fruit: Fruit) -> list[SlowedPattern]:
