@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from crawls import ServedWeb, arguments, documents, run, served
-from tarrafa.agent import Ending, HostRecord, Progress
+from tarrafa.agent import Ending, HostRecord, Progress, RefreshMode
 from tarrafa.explain import (
     FoundOn,
     HoldingHost,
     HostDelay,
     HostEvidence,
+    RefreshEvidence,
     RobotsEvidence,
     RunEvidence,
     UrlEvidence,
@@ -26,6 +27,7 @@ from tarrafa.explain import (
     explain_host,
     explain_url,
 )
+from tarrafa.histories import PageHistory, Phase
 from tarrafa.obey import Basis, RobotsLine
 from tarrafa.schedule import Refusal
 from tarrafa.verify import HostUrls, Known, UrlPlace, UrlState
@@ -77,6 +79,19 @@ MIRROR = record(mirror_of="http://b.example")
 FOUR = HostDelay(5.0, "politeness.delay", connections=4)
 UNKNOWN = {"place": None, "found_on": ()}
 NOFOLLOW = {"place": None, "found_on": (LINK._replace(is_nofollow=True),)}
+
+HISTORY = PageHistory(Phase.LIVE, int(NOW) - 7_200, int(NOW) - 90_000, int(NOW) - 3_600, 5, 2, 0, 1.5, 0.5)
+FRESH = RefreshEvidence("optimal", HISTORY, 0.25, 0.8, NOW - 3_600, 90 * 86_400.0)
+FOREVER = RunEvidence(is_running=True, mode=RefreshMode.FOREVER)
+ROUND = RunEvidence(is_running=True, mode=RefreshMode.ROUND, began_at=NOW - 600)
+
+
+def again(status: int = 200, run: RunEvidence = FOREVER, phase: Phase = Phase.LIVE, **changes: Any) -> UrlEvidence:
+    """Return the evidence of a collected URL that may be visited again."""
+    facts = {name: changes.pop(name) for name in list(changes) if name in PageHistory._fields}
+    refresh = FRESH._replace(history=HISTORY._replace(phase=phase, **facts), **changes)
+    return url(place=collected(status), run=run, refresh=refresh)
+
 
 # The evidence, the verdict, words of the reason, and how long until the earliest visit.
 SITUATIONS: dict[str, tuple[UrlEvidence, Verdict, str, float | None]] = {
@@ -131,7 +146,38 @@ SITUATIONS: dict[str, tuple[UrlEvidence, Verdict, str, float | None]] = {
     "queued": (url(place=place(ahead=4)), Verdict.QUEUED, "4 URLs of its host", 3 + 4 * 6),
     "remaining": (url(place=place(UrlState.REMAINING, ahead=4)), Verdict.QUEUED, "to be scheduled later", 27),
     "ready": (url(host=host(record=record(visited_at=NOW - 60))), Verdict.READY, "may be fetched now", 0),
+    "worth a visit": (again(), Verdict.FETCHED, "worth 0.25: more than those of 80%", 0),
+    "history": (again(), Verdict.FETCHED, "visited 5 times; 2 visits found a change", 0),
+    "never changed": (again(changes=0), Verdict.FETCHED, "no visit after the first found a change; it is believed", 0),
+    "visited just now": (again(not_before=NOW + 60), Verdict.FETCHED, "a short time ago", 60),
+    "visited just now, stopped": (again(run=STOPPED, not_before=NOW + 60), Verdict.FETCHED, "is not running", None),
+    "stopped": (again(run=STOPPED), Verdict.FETCHED, "is not running. By the policy optimal", None),
+    "not refreshing": (again(run=RUNNING), Verdict.FETCHED, "This run visits no page again", None),
+    "waits long": (again(visited_seconds=int(NOW - 100 * 86_400)), Verdict.FETCHED, "refresh.longest", 0),
+    "policy never": (again(policy="never"), Verdict.FETCHED, 'refresh.policy is "never"', None),
+    "visited in this round": (again(run=ROUND, visited_seconds=int(NOW) - 60), Verdict.FETCHED, "in this round", None),
+    "to be visited in this round": (again(run=ROUND), Verdict.FETCHED, "worth 0.25", 0),
+    "again": (again(run=ROUND._replace(mode=RefreshMode.AGAIN)), Verdict.FETCHED, "every page once more", 0),
+    "missing": (again(404, phase=Phase.MISSING, not_before=NOW + 9), Verdict.GONE, "second look a day later", 9),
+    "gone for good": (again(410, phase=Phase.GONE, not_before=NOW + 9), Verdict.GONE, "more and more rarely", 9),
+    "fails again": (again(500, phase=Phase.FAILING, not_before=NOW + 9), Verdict.FAILED, "each wait is longer", 9),
+    "moved": (again(301, phase=Phase.MOVED), Verdict.REDIRECTED, "worth 0.25", 0),
+    "disallowed since": (again(1_000, phase=Phase.REFUSED, not_before=NOW + 9), Verdict.DISALLOWED, "again in time", 9),
+    "dropped": (again(1_099, phase=Phase.DROPPED), Verdict.REFUSED, "more important pages", None),
+    "host given up meanwhile": (
+        replace(again(), host=host(record=GIVEN_UP)),
+        *(Verdict.FETCHED, "The host was given up (tls)", None),
+    ),
 }
+
+
+def test_a_page_that_is_not_visited_again_names_the_commands_that_do() -> None:
+    for evidence in (again(run=STOPPED), again(run=RUNNING)):
+        found = explain_url(evidence, NOW)
+        assert all(command in found.remedy for command in ("tarrafa refresh", "tarrafa crawl --forever"))
+    facts = explain_url(again(), NOW).facts
+    assert (facts["phase"], facts["history_visits"], facts["changes_per_day"]) == ("live", 5, 0.5)
+    assert (facts["refresh_value"], facts["importance"], facts["refresh_not_before_at"]) == (0.25, 1.5, NOW - 3_600)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

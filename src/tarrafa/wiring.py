@@ -260,6 +260,8 @@ def crawl_reader(configuration: Configuration, folder: CrawlFolder) -> "CrawlRea
         limits.page_limit_of,
         product_token(configuration.crawl.user_agent),
         _order_of_reader(configuration).url_keys,
+        refresh_settings(configuration, RunLimits()),
+        configuration.refresh.policy,
     )
     return CrawlReader(folder, rules)
 

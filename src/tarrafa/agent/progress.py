@@ -77,6 +77,7 @@ class Progress(NamedTuple):
     next_seconds: float | None = None  # until a waiting host, or if there is none a suspended one, may be visited
     suspended: int = 0  # hosts; at the end, those that still have URLs
     suspended_until: float | None = None  # wall-clock time at which the first of them comes back, known at the end
+    mode: RefreshMode = RefreshMode.NOTHING  # what the run does with pages that were collected before
     outage_seconds: float | None = None  # since this machine's network seems to be down; None if it is up
     given_up: int = 0
     memory_bytes: int = 0

@@ -100,6 +100,7 @@ class ProgressMeter:
             waiting=workbench.waiting,
             next_seconds=self._next_seconds(at),
             suspended=self._frontier.count_suspended(),
+            mode=self._limits.mode,
             outage_seconds=self._outage_seconds(now),
             given_up=totals["given up"],
             memory_bytes=memory_bytes(),

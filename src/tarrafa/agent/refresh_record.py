@@ -21,7 +21,7 @@ class RoundRecord(NamedTuple):
 
 def continue_round(path: Path, mode: RefreshMode, now: float, refreshes: int) -> RoundRecord:
     """Return the round that is under way, or begin one. It is durable on return."""
-    found = _read(path)
+    found = read_round(path)
     is_old = mode is RefreshMode.ROUND and now > found.began_at + _ROUND_SECONDS
     if found.mode == mode and not is_old and found.refreshes <= refreshes:
         return found
@@ -37,7 +37,8 @@ def end_round(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> RoundRecord:
+def read_round(path: Path) -> RoundRecord:
+    """Return the round that is under way; an empty record if there is none."""
     with map_disk_errors(path):
         text = path.read_text(errors="replace") if path.exists() else ""
     with contextlib.suppress(ValueError, TypeError):

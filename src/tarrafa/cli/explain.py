@@ -12,7 +12,7 @@ from tarrafa.agent import CrawlFolder, Ending, Progress
 from tarrafa.cli.common import console, folder_option, open_crawl, show_json, switch
 from tarrafa.errors import InputError
 from tarrafa.explain import CrawlExplanation, CrawlReader, Explanation, explain_crawl, explain_host, explain_url
-from tarrafa.explain.url_reasons import moment
+from tarrafa.explain.moments import moment
 from tarrafa.schedule import read_seed
 from tarrafa.texts import printable
 from tarrafa.units import rough_duration

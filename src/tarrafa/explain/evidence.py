@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tarrafa.agent import Ending, HostRecord
+from tarrafa.agent import Ending, HostRecord, RefreshMode
+from tarrafa.histories import PageHistory
 from tarrafa.obey import Basis, RobotsLine
 from tarrafa.verify import HostUrls, UrlPlace
 
@@ -49,10 +50,23 @@ class FoundOn(NamedTuple):
     is_nofollow: bool  # the link, or the whole page, asks not to be followed
 
 
+class RefreshEvidence(NamedTuple):
+    """What decides when a collected URL is visited again."""
+
+    policy: str
+    history: PageHistory
+    value: float  # of a visit now
+    worth_share: float  # of the pages of its block that may be visited now, those that are worth less
+    not_before: float
+    longest_seconds: float  # after its last visit; then it comes first
+
+
 class RunEvidence(NamedTuple):
     """The state of the crawl."""
 
     is_running: bool = False
+    mode: RefreshMode = RefreshMode.NOTHING  # what a running crawl does with collected pages
+    began_at: float = 0.0  # its round
     ending: Ending = Ending.RUNNING  # of the last run
     outage_seconds: float | None = None
     saved_at: float | None = None  # when the last checkpoint was made
@@ -83,3 +97,4 @@ class UrlEvidence:
     title: str = ""  # of the stored page
     cuts: tuple[str, ...] = ()  # what was left out of the stored page
     is_seed: bool = False
+    refresh: RefreshEvidence | None = None  # of a collected URL

@@ -4,8 +4,9 @@ from typing import Any
 
 from tarrafa.agent import HostRecord, HostStatus
 from tarrafa.explain.evidence import HostEvidence, RunEvidence
+from tarrafa.explain.moments import moment
 from tarrafa.explain.remedies import remedy_of
-from tarrafa.explain.url_reasons import Explanation, Verdict, end_of_host, host_facts, moment, refusal_text
+from tarrafa.explain.url_reasons import Explanation, Verdict, end_of_host, host_facts, refusal_text
 from tarrafa.obey import Basis
 from tarrafa.units import rough_duration
 

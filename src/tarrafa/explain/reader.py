@@ -6,32 +6,49 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tarrafa.agent import (
     CrawlFolder,
     Ending,
     HostDatabaseReader,
     HostRecord,
     HostStatus,
+    RefreshMode,
+    RefreshSettings,
     is_offered,
     journal_records,
     read_ending,
+    read_round,
 )
+from tarrafa.agent.refresher import rates_of
 from tarrafa.explain.bottleneck import HoldingHost
 from tarrafa.explain.evidence import (
     FoundOn,
     HostDelay,
     HostEvidence,
+    RefreshEvidence,
     RobotsEvidence,
     RunEvidence,
     UrlEvidence,
 )
 from tarrafa.explain.url_reasons import Explanation, explain_url
+from tarrafa.histories import PageHistory
 from tarrafa.keep import Place, read_page
 from tarrafa.keep.catalogue import LinkCatalogue
 from tarrafa.keep.finder import CataloguedStretch, Finder, find_current, find_newest_links, newest_visits
 from tarrafa.obey import Basis, deciding_line, is_nofollow, permission_of
+from tarrafa.refresh import page_states, values_at
 from tarrafa.urls import BaseUrl, host_of
-from tarrafa.verify import UrlOrder, by_priority, host_urls, hosts_left, is_waiting, locate
+from tarrafa.verify import (
+    UrlOrder,
+    by_priority,
+    histories_beside,
+    host_urls,
+    hosts_left,
+    is_waiting,
+    locate,
+)
 
 _SOURCES = 20  # pages that link to a URL, those visited last
 _NEXT_URLS = 5
@@ -50,6 +67,8 @@ class CrawlRules(NamedTuple):
     pages_limit_of: Callable[[HostRecord], int]
     robots_token: str
     order: UrlOrder = by_priority  # of the URLs of a host
+    refresh: RefreshSettings = RefreshSettings()
+    refresh_policy: str = "optimal"  # its name
 
 
 class CrawlReader:
@@ -80,6 +99,28 @@ class CrawlReader:
             title=document.get("title") or "",
             cuts=tuple(document.get("cuts") or ()),
             is_seed=place is None and folder.is_seed(url),
+            refresh=self._refresh(url, place.known.history if place is not None else None),
+        )
+
+    def _refresh(self, url: str, history: PageHistory | None) -> RefreshEvidence | None:
+        """Return what a visit to a collected URL is worth now, among the pages of its block."""
+        beside = None if history is None else histories_beside(self._folder.repository, url)
+        if beside is None or history is None:
+            return None
+        settings, now, own = self._rules.refresh, time.time(), beside.position
+        histories, bounds = beside.block.histories, settings.intervals.of(beside.block)
+        rates = rates_of(beside.block, beside.mean_rate)
+        value = float(settings.policy.values(page_states(histories, rates, now))[own])
+        worth = values_at(histories, rates, settings.policy, now, bounds)
+        worth = worth[worth > 0]
+        shortest, longest = (float(np.broadcast_to(each, len(rates))[own]) for each in bounds[:2])
+        return RefreshEvidence(
+            self._rules.refresh_policy,
+            history,
+            value,
+            worth_share=float((worth < value).mean()) if len(worth) else 1.0,
+            not_before=max(float(history.not_before_seconds), history.visited_seconds + shortest),
+            longest_seconds=longest,
         )
 
     def explain(self, url: str) -> Explanation:
@@ -104,7 +145,16 @@ class CrawlReader:
         ending = read_ending(status, self._folder.status)
         if ending is Ending.RUNNING and not is_running:
             ending = Ending.KILLED
-        return RunEvidence(is_running, ending, status.get("outage_seconds") if is_running else None)
+        if not is_running:
+            return RunEvidence(ending=ending)
+        mode = status.get("mode", RefreshMode.NOTHING)
+        return RunEvidence(
+            is_running,
+            RefreshMode(mode) if mode in set(RefreshMode) else RefreshMode.NOTHING,
+            read_round(self._folder.round).began_at,
+            ending,
+            status.get("outage_seconds"),
+        )
 
     def holding_hosts(self) -> list[HoldingHost]:
         """Return the hosts with most URLs left, and how long they need."""

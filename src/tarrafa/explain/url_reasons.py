@@ -5,7 +5,6 @@ explains the URL.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -13,7 +12,10 @@ from tarrafa.agent import EXCLUDED, HostRecord, HostStatus, Outcome, outcome_of,
 from tarrafa.agent.budgets import ADDRESS_LIMIT, SITE_LIMIT
 from tarrafa.agent.outcomes import BARREN, MIRRORED, OVER_BUDGET, URL_BUDGET, WILD
 from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, UrlEvidence
+from tarrafa.explain.moments import moment
+from tarrafa.explain.refresh_reasons import history_text, refresh_facts, refresh_text
 from tarrafa.explain.remedies import remedy_of
+from tarrafa.histories import DROPPED_STATUS
 from tarrafa.obey import Basis
 from tarrafa.schedule import UrlKind, depth_of
 from tarrafa.units import rough_duration
@@ -70,13 +72,10 @@ class Explanation(NamedTuple):
 
 def explain_url(evidence: UrlEvidence, now: float) -> Explanation:
     """Explain why a URL was not fetched yet, or what came of it."""
-    found = _ended(evidence) or _never(evidence) or _later(evidence, now) or _soon(evidence, now)
+    ended = _ended(evidence)
+    found = _again(evidence, ended, now) if ended else None
+    found = found or _never(evidence) or _later(evidence, now) or _soon(evidence, now)
     return found._replace(facts=_facts(evidence))
-
-
-def moment(at: float) -> str:
-    """Return a moment as text, in UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 # What has ended.
@@ -88,6 +87,8 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         return None
     status, at = place.known.status, moment(place.known.at_seconds or 0.0)
     outcome = outcome_of(status)
+    if status == DROPPED_STATUS:
+        return _of(evidence, Verdict.REFUSED, f"It left the collection at {at}, which was full.")
     if outcome is Outcome.REFUSED:
         return _refused(evidence, status)
     if reason := reason_of(status):
@@ -99,7 +100,20 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         return _of(evidence, Verdict.GONE, f"It was visited at {at}; the host says that it is gone (status {status}).")
     if outcome is Outcome.FAILED:
         return _of(evidence, Verdict.FAILED, f"It was visited at {at}; the host answered with an error ({status}).")
-    return _of(evidence, Verdict.FETCHED, f"It was fetched at {at} (status {status}). A URL is visited once.")
+    return _of(evidence, Verdict.FETCHED, f"It was fetched at {at} (status {status}).")
+
+
+def _again(evidence: UrlEvidence, ended: Explanation, now: float) -> Explanation:
+    """Add the history of a collected URL, and when it is visited again."""
+    refresh = evidence.refresh
+    if refresh is None:
+        return ended
+    why, remedy, at = refresh_text(refresh, evidence.run, now)
+    if at is not None and (end := end_of_host(evidence.host)) is not None and end.verdict is Verdict.GIVEN_UP:
+        why, remedy, at = end.why, end.remedy, None
+    return ended._replace(
+        why=f"{ended.why} {history_text(refresh.history)} {why}", remedy=ended.remedy or remedy, may_fetch_at=at
+    )
 
 
 def _refused(evidence: UrlEvidence, status: int) -> Explanation:
@@ -285,6 +299,8 @@ def _facts(evidence: UrlEvidence) -> dict[str, Any]:
         facts |= {"depth": depth_of(known.depth)}
         facts |= {"links": known.links, "links_from_other_hosts": known.outside}
         facts |= {"urls_ahead": place.ahead_count, "urls_left_of_host": place.left_count}
+    if evidence.refresh is not None:
+        facts |= refresh_facts(evidence.refresh)
     facts |= host_facts(evidence.host)
     facts["known_since"] = min((link.at for link in evidence.found_on), default=None)
     facts["found_on"] = [link._asdict() for link in evidence.found_on[:_SHOWN]]

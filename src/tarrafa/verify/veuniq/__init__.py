@@ -23,6 +23,7 @@ from tarrafa.verify.veuniq.engine import Veuniq
 from tarrafa.verify.veuniq.snapshots import (
     block_histories,
     counts_of,
+    histories_beside,
     host_urls,
     hosts_left,
     is_repository,
@@ -38,6 +39,7 @@ __all__ = [
     "Veuniq",
     "block_histories",
     "counts_of",
+    "histories_beside",
     "host_urls",
     "hosts_left",
     "is_repository",

@@ -72,6 +72,12 @@ class RepositoryReader:
         known = next(self._known(block, content.columns, row))
         return known if known.url == url else None
 
+    def row_of(self, url: str) -> int | None:
+        """Return the row of a known URL in its block."""
+        keys = keys_of([url], self._seed)
+        row = int(find(self._files.load(self._block_of(int(keys.hosts[0]))).runs, keys.fingerprints)[0])
+        return None if row < 0 else row
+
     def urls_of(self, host: str) -> Iterator[Known]:
         keys = keys_of([host + "/"], self._seed)
         block = self._block_of(int(keys.hosts[0]))

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError, WorkError
@@ -109,6 +111,30 @@ def block_histories(folder: Path) -> Iterator[tuple[BlockHistories, float]]:
         found, first = _read_unchanged(folder, partial(_histories_of, folder, first), empty)
         if found is not None:
             yield found
+
+
+class HistoriesBeside(NamedTuple):
+    """The histories of the block of a collected URL."""
+
+    block: BlockHistories
+    mean_rate: float  # of change, of the pages of all blocks
+    position: int  # of the URL among them
+
+
+def histories_beside(folder: Path, url: str) -> HistoriesBeside | None:
+    """Return the histories of the block of a URL; None if the URL was never collected."""
+
+    def read(state: RepositoryState) -> HistoriesBeside | None:
+        reader, keys = RepositoryReader(BlockFiles(folder), state), keys_of([url], state.seed)
+        found, _ = _histories_of(folder, int(keys.hosts[0]), state)
+        row = reader.row_of(url)
+        if found is None or row is None:
+            return None
+        rows = found[0].histories.row
+        position = int(np.searchsorted(rows, row))
+        return HistoriesBeside(*found, position) if position < len(rows) and rows[position] == row else None
+
+    return _read_unchanged(folder, read, None)
 
 
 def _histories_of(folder: Path, first: int, state: RepositoryState) -> tuple[tuple[BlockHistories, float] | None, int]:
