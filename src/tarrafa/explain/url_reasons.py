@@ -15,7 +15,7 @@ from tarrafa.explain.evidence import HostDelay, HostEvidence, RobotsEvidence, Ur
 from tarrafa.explain.moments import moment
 from tarrafa.explain.refresh_reasons import history_text, refresh_facts, refresh_text
 from tarrafa.explain.remedies import remedy_of
-from tarrafa.histories import DROPPED_STATUS
+from tarrafa.histories import DROPPED_STATUS, Phase
 from tarrafa.obey import Basis
 from tarrafa.schedule import UrlKind, depth_of
 from tarrafa.units import rough_duration
@@ -96,6 +96,8 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
     if outcome is Outcome.REDIRECTED:
         target = f" to {evidence.location}, which is a URL of its own" if evidence.location else ""
         return _of(evidence, Verdict.REDIRECTED, f"It was visited at {at} and redirects (status {status}){target}.")
+    if evidence.refresh is not None and evidence.refresh.history.phase is Phase.MISSING:
+        return _of(evidence, Verdict.FAILED, f"It was visited at {at}; the host did not find it (status {status}).")
     if outcome is Outcome.GONE:
         return _of(evidence, Verdict.GONE, f"It was visited at {at}; the host says that it is gone (status {status}).")
     if outcome is Outcome.FAILED:
