@@ -158,7 +158,7 @@ SITUATIONS: dict[str, tuple[UrlEvidence, Verdict, str, float | None]] = {
     "visited in this round": (again(run=ROUND, visited_seconds=int(NOW) - 60), Verdict.FETCHED, "in this round", None),
     "to be visited in this round": (again(run=ROUND), Verdict.FETCHED, "worth 0.25", 0),
     "again": (again(run=ROUND._replace(mode=RefreshMode.AGAIN)), Verdict.FETCHED, "every page once more", 0),
-    "missing": (again(404, phase=Phase.MISSING, not_before=NOW + 9), Verdict.FAILED, "second look a day later", 9),
+    "missing": (again(404, phase=Phase.MISSING, not_before=NOW + 9), Verdict.GONE, "second look a day later", 9),
     "gone for good": (again(410, phase=Phase.GONE, not_before=NOW + 9), Verdict.GONE, "more and more rarely", 9),
     "fails again": (again(500, phase=Phase.FAILING, not_before=NOW + 9), Verdict.FAILED, "each wait is longer", 9),
     "moved": (again(301, phase=Phase.MOVED), Verdict.REDIRECTED, "worth 0.25", 0),

@@ -97,7 +97,7 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         target = f" to {evidence.location}, which is a URL of its own" if evidence.location else ""
         return _of(evidence, Verdict.REDIRECTED, f"It was visited at {at} and redirects (status {status}){target}.")
     if evidence.refresh is not None and evidence.refresh.history.phase is Phase.MISSING:
-        return _of(evidence, Verdict.FAILED, f"It was visited at {at}; the host did not find it (status {status}).")
+        return _of(evidence, Verdict.GONE, f"It was visited at {at}; the host did not find it (status {status}).")
     if outcome is Outcome.GONE:
         return _of(evidence, Verdict.GONE, f"It was visited at {at}; the host says that it is gone (status {status}).")
     if outcome is Outcome.FAILED:
