@@ -93,6 +93,11 @@ def _ended(evidence: UrlEvidence) -> Explanation | None:
         return _refused(evidence, status)
     if reason := reason_of(status):
         return _of(evidence, Verdict.FAILED, f"Its last visit failed at {at}: {reason}.", remedy_of(reason))
+    return _answered(evidence, outcome, status, at)
+
+
+def _answered(evidence: UrlEvidence, outcome: Outcome, status: int, at: str) -> Explanation:
+    """Explain what the host has answered."""
     if outcome is Outcome.REDIRECTED:
         target = f" to {evidence.location}, which is a URL of its own" if evidence.location else ""
         return _of(evidence, Verdict.REDIRECTED, f"It was visited at {at} and redirects (status {status}){target}.")
