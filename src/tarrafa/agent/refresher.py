@@ -181,8 +181,10 @@ class SteadyRefresh:
     def _limited(self, block: int) -> BlockHistories:
         """Return the histories of a block after pages have made room for others, and those that may come back."""
         found = self._repository.histories(block)
-        histories, chance = found.histories, self._chance.random(len(found.histories.row))
-        leaving = self._page_limit.leaving(block, histories, chance)
+        histories = found.histories
+        if self._settings.pages_limit is None and not (histories.phase == Phase.DROPPED).any():
+            return found
+        leaving = self._page_limit.leaving(block, histories, self._chance.random(len(histories.row)))
         self._leaving = histories.row[leaving]
         phase = np.where(self._page_limit.returning(histories), np.uint8(Phase.LIVE), histories.phase)
         phase[leaving] = Phase.DROPPED
