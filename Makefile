@@ -56,6 +56,7 @@ bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/bench_crawl.py
 	$(BIN)/python benchmarks/bench_real.py
 	$(BIN)/python benchmarks/bench_event_loop.py
+	$(BIN)/python benchmarks/bench_cluster.py
 	$(BIN)/python benchmarks/bench_rank.py
 	$(BIN)/python benchmarks/bench_search.py
 

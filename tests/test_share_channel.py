@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -63,6 +64,12 @@ async def revision_is_given_once(one: Channel, other: Channel) -> None:
     revision = await one.put("agent.00", b"mine")
     assert await other.read("agent.00") == (b"mine", revision)
     assert await other.replace("agent.00", b"fenced", revision) == revision + 1
+
+
+async def agents_that_make_the_store_at_once_make_one(one: Channel, other: Channel) -> None:
+    """Guarantee 1, when the store has just been lost."""
+    results = await asyncio.gather(*(each.create("table", b"a") for each in (one, other, one, other)))
+    assert sorted(result is None for result in results) == [False, True, True, True]
 
 
 async def inbox_keeps_order_until_it_is_purged(one: Channel, other: Channel) -> None:
@@ -146,6 +153,7 @@ async def nudge_wakes_the_one_that_listens(one: Channel, other: Channel) -> None
     "case",
     [
         revision_is_given_once,
+        agents_that_make_the_store_at_once_make_one,
         inbox_keeps_order_until_it_is_purged,
         message_is_taken_once,
         full_or_missing_inbox_refuses,
@@ -210,7 +218,8 @@ def test_lost_store_is_seen_as_empty_and_made_again(tmp_path: Path) -> None:
 
     async def run() -> None:
         channel = await NatsChannel.connected(NatsAccess(server.url), "c")
-        await channel.create("table", b"a")
+        revision = await channel.create("table", b"a")
+        assert revision is not None
         await channel.open_inbox("00", MEGABYTE)
         await channel.publish("00", {}, b"x", "id")
         server.kill()
@@ -219,7 +228,8 @@ def test_lost_store_is_seen_as_empty_and_made_again(tmp_path: Path) -> None:
         assert await _retried(lambda: channel.read("table")) is None
         assert await channel.next("00", 1) is None
         assert await channel.publish("00", {}, b"x", "id") is PublishRefusal.MISSING
-        assert await channel.create("table", b"b") is not None
+        assert await channel.replace("table", b"b", revision) is None
+        assert await channel.create("table", b"b") != revision
         await channel.open_inbox("00", MEGABYTE)
         assert await channel.publish("00", {}, b"x", "id") == 1
         await channel.close()
@@ -247,7 +257,7 @@ def test_token_and_tls_keep_strangers_out(tmp_path: Path) -> None:
 
     async def run(access: NatsAccess) -> None:
         channel = await NatsChannel.connected(access, "c")
-        assert await channel.create("a", b"1") == 1
+        assert await channel.create(secrets.token_hex(4), b"1") is not None
         await channel.close()
 
     try:

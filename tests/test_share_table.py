@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tarrafa.share.balance import GroupFacts, ParcelBounds, improved, regained
 from tarrafa.share.documents import Malformed
 from tarrafa.share.routes import HostRoutes, Router
-from tarrafa.share.slots import ALL_SLOTS, SLOT_COUNT, SlotSet, slot_of, slot_of_hash
+from tarrafa.share.slots import ALL_SLOTS, SLOT_COUNT, HostSlots, SlotSet, slot_of, slot_of_hash
 from tarrafa.share.table import OwnershipTable, Registered, SlotPhase, SlotRange, Tenure, parse_table
 from tarrafa.urls import fingerprint
 
@@ -31,6 +32,16 @@ def test_slot_of_a_host_is_that_of_its_site_and_never_changes() -> None:
     assert slot_of("https://www.example.org:8443", 1) == 3888
     assert slot_of("http://example.org", 2) != 3888
     assert slot_of_hash(fingerprint("example.org", 1)) == 3888
+
+
+def test_slots_of_a_column_are_those_of_each_host() -> None:
+    hosts = ["http://a.example", "https://b.a.example:81", "http://u:p@c.org", "http://[::1]:8", "http://192.0.2.1"]
+    urls = [f"{host}/{path}" for host in hosts for path in ("", "x/y?z=/", "é")]
+    column = pa.array(["left out", *urls], pa.large_string()).slice(1)
+    for slots in (HostSlots(7), HostSlots(7, hosts_max=1)):
+        for _ in range(2):
+            assert slots.slots_of(column).tolist() == [slot_of(url[: url.index("/", 8)], 7) for url in urls]
+    assert len(HostSlots(7).slots_of(column.slice(0, 0))) == 0
 
 
 @given(SLOTS, SLOTS)

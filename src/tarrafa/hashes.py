@@ -49,6 +49,20 @@ def bytes_of(texts: pa.Array) -> NDArray[np.uint8]:
     return np.frombuffer(texts.buffers()[2] or b"", np.uint8)
 
 
+def first_places(texts: pa.Array, byte: int, skip: int) -> I64:
+    """Return where among the bytes each text of a large column has a byte first, its first `skip` bytes left out.
+
+    Each text must have it.
+    """
+    data, edges = bytes_of(texts), edges_of(texts)
+    found = np.empty(len(texts), np.int64)
+    for first in range(0, len(texts), _STEP):
+        part = edges[first : first + _STEP + 1]
+        places = part[0] + np.flatnonzero(data[part[0] : part[-1]] == byte)
+        found[first : first + _STEP] = places[np.searchsorted(places, part[:-1] + skip)]
+    return found
+
+
 def span_hashes(data: NDArray[np.uint8], starts: I64, ends: I64, seed: int = 0) -> U64:
     """Return the hashes of texts that stand in this order among the bytes."""
     found = np.empty(len(starts), np.uint64)

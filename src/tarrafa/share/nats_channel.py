@@ -5,6 +5,7 @@ checkpoint. The bucket and the streams are made again when they are missing, bec
 """
 
 import asyncio
+import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js.api import DiscardPolicy, Header, KeyValueConfig, RawStreamMsg, StorageType, StreamConfig
+from nats.js.api import DiscardPolicy, Header, RawStreamMsg, StorageType, StreamConfig
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from tarrafa.share.channel import (
@@ -33,6 +34,8 @@ DUPLICATE_WINDOW_SECONDS = 120.0
 BUCKET_MAX_BYTES = 256 << 20
 _WRONG_REVISION = frozenset({10071, 10164})
 _FULL = frozenset({10077, 10023, 10047})  # the limit of the stream; resources of the server; its disk
+_STREAM_EXISTS = 10058  # with another configuration
+_FIRST_REVISION_MAX = 1 << 48  # far below the largest sequence, and exact as a number of JSON
 _DOWN = (nats.errors.Error, OSError, asyncio.TimeoutError)
 _RECONNECT_SECONDS = 0.25
 
@@ -122,11 +125,27 @@ class NatsChannel:
         return done.seq
 
     async def _make_bucket(self) -> None:
-        await self._streams.create_key_value(
-            KeyValueConfig(
-                bucket=self._bucket, history=1, storage=StorageType.FILE, max_bytes=BUCKET_MAX_BYTES, direct=True
-            )
+        """Make the bucket as every client of NATS knows it, but for its first revision.
+
+        That is drawn, so a revision of a store that was lost is never one of the store that came after it.
+        """
+        config = StreamConfig(
+            name=f"KV_{self._bucket}",
+            subjects=[f"$KV.{self._bucket}.>"],
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.NEW,
+            max_bytes=BUCKET_MAX_BYTES,
+            max_msgs_per_subject=1,
+            allow_rollup_hdrs=True,
+            deny_delete=True,
+            allow_direct=True,
+            first_seq=1 + secrets.randbelow(_FIRST_REVISION_MAX),
         )
+        try:
+            await self._streams.add_stream(config)
+        except APIError as error:
+            if error.err_code != _STREAM_EXISTS:  # another agent was faster, with another first revision
+                raise
 
     async def open_inbox(self, name: str, bound_bytes: int) -> None:
         config = StreamConfig(
@@ -188,6 +207,7 @@ class NatsChannel:
     async def nudge(self, name: str) -> None:
         async with self._answered():
             await self._client.publish(f"t.{self._crawl}.nudge.{name}")
+            await self._client.flush(timeout=1)  # otherwise it may wait for the next message of this client
 
     async def listen(self, name: str, listener: Listener) -> None:
         async def heard(_: Msg) -> None:

@@ -6,7 +6,12 @@ share a slot: `http://x`, `https://x` and `https://www.x` are one server to its 
 
 from collections.abc import Iterable, Iterator
 
-from tarrafa.urls import fingerprint, host_name, site
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tarrafa.hashes import bytes_of, edges_of, first_places, span_hashes
+from tarrafa.urls import HOST_START, fingerprint, host_name, host_of, site
 
 SLOT_BITS = 12
 SLOT_COUNT = 1 << SLOT_BITS
@@ -21,6 +26,31 @@ def slot_of(host: str, seed: int) -> int:
 def slot_of_hash(host_hash: int) -> int:
     """Return the slot of a host by its hash."""
     return host_hash >> (_HASH_BITS - SLOT_BITS)
+
+
+class HostSlots:
+    """Looks up the slots of whole columns of URLs; the slot of each host is computed once. Used by one thread."""
+
+    def __init__(self, seed: int, hosts_max: int = 1 << 20) -> None:
+        self._seed, self._hosts_max = seed, hosts_max
+        # By hash of the host. Filled by slots_of, which empties it when it is full.
+        self._slots: dict[int, int] = {}
+
+    def slots_of(self, urls: pa.LargeStringArray) -> NDArray[np.uint16]:
+        """Return the slot of each canonical URL."""
+        edges, ends = edges_of(urls), first_places(urls, ord("/"), HOST_START)
+        hashes = span_hashes(bytes_of(urls), edges[:-1], ends, self._seed)
+        distinct, first, places = np.unique(hashes, return_index=True, return_inverse=True)
+        if len(self._slots) > self._hosts_max:
+            self._slots.clear()
+        slots = [self._slot(host, urls, row) for host, row in zip(distinct.tolist(), first.tolist(), strict=True)]
+        return np.array(slots, np.uint16)[places]
+
+    def _slot(self, host_hash: int, urls: pa.LargeStringArray, row: int) -> int:
+        slot = self._slots.get(host_hash)
+        if slot is None:
+            slot = self._slots[host_hash] = slot_of(host_of(urls[row].as_py()), self._seed)
+        return slot
 
 
 class SlotSet:

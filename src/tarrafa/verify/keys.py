@@ -7,14 +7,10 @@ here is everything before the path, credentials included.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
-from tarrafa.hashes import I64, U64, bytes_of, edges_of, span_hashes
+from tarrafa.hashes import I64, U64, bytes_of, edges_of, first_places, span_hashes
 from tarrafa.urls import HOST_START
-
-# URLs of one step: few enough that their bytes stay in the processor's cache.
-_STEP = 16_384
 
 
 class Keys(NamedTuple):
@@ -39,10 +35,4 @@ def keys_of(urls: Sequence[str] | pa.Array, seed: int) -> Keys:
 
 def path_starts(texts: pa.LargeStringArray) -> I64:
     """Return where among the bytes the path of each canonical URL begins: at the first slash behind its host."""
-    data, edges = bytes_of(texts), edges_of(texts)
-    found = np.empty(len(texts), np.int64)
-    for first in range(0, len(texts), _STEP):
-        part = edges[first : first + _STEP + 1]
-        slashes = part[0] + np.flatnonzero(data[part[0] : part[-1]] == ord("/"))
-        found[first : first + _STEP] = slashes[np.searchsorted(slashes, part[:-1] + HOST_START)]
-    return found
+    return first_places(texts, ord("/"), HOST_START)
