@@ -145,7 +145,8 @@ class HostYields:
     def note(self, url: str, fruit: Fruit) -> list[SlowedPattern]:
         """Count a visit; return the patterns that are slowed for the first time, or refused from now on."""
         self._maker.learn(url)
-        self._trials.note(self._maker.kind(url), fruit, is_slowed=self._slowest(url) is not None)
+        is_slowed = bool(self._slowed) and self._slowest(url) is not None
+        self._trials.note(self._maker.kind(url), fruit, is_slowed=is_slowed)
         news, patterns = [], self._maker.patterns(url)
         self._note_session(url, patterns.fine, fruit)
         blamed = patterns if fruit is Fruit.NEW else tuple(self._responsible(patterns))
