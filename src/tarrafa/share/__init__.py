@@ -13,6 +13,7 @@ lease, to close a slot, to publish a message. All that decides is pure; it takes
     sent_filter              which found URLs their owner has already
     grants, termination      how many pages an agent may take, and when the crawl is done
     documents                reading what others wrote, within bounds
+    store_link               carries out over a channel what a member asks of the store
     channel                  the protocol between agents; memory_channel and nats_channel fulfil it
     nats_server              a server of our own
 
