@@ -53,7 +53,7 @@ from tarrafa.agent.outcomes import EXCLUDED, Outcome, outcome_of, reason_of
 from tarrafa.agent.page_reader import DecodedPage, PageReader, ParsedPage
 from tarrafa.agent.progress import Ending, Progress, RunLimits, read_ending
 from tarrafa.agent.refresh_looks import RefreshLooks
-from tarrafa.agent.refresh_record import continue_round, end_round, read_round
+from tarrafa.agent.refresh_record import continue_round, end_round, read_round, touch_round
 from tarrafa.agent.refresher import RefreshIntervals, RefreshMode, RefreshSettings
 from tarrafa.agent.refreshes import Refreshes
 from tarrafa.agent.step_times import CrawlStep, StepTimes, spent_seconds
@@ -117,4 +117,5 @@ __all__ = [
     "read_round",
     "reason_of",
     "spent_seconds",
+    "touch_round",
 ]

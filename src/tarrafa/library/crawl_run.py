@@ -9,7 +9,17 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tarrafa import wiring
-from tarrafa.agent import Agent, CrawlFolder, CrawlHooks, Ending, Progress, RefreshMode, RunLimits, end_round
+from tarrafa.agent import (
+    Agent,
+    CrawlFolder,
+    CrawlHooks,
+    Ending,
+    Progress,
+    RefreshMode,
+    RunLimits,
+    end_round,
+    touch_round,
+)
 from tarrafa.configuration import Configuration, HostTables, require_contact, to_crawl_toml
 from tarrafa.errors import InputError, TarrafaError
 from tarrafa.schedule import Seeds
@@ -49,6 +59,8 @@ class CrawlRun:
     def _note(self, progress: Progress) -> None:
         self.last = progress
         self._request.folder.write_status(progress.told())
+        if self._request.limits.mode is not RefreshMode.NOTHING:
+            touch_round(self._request.folder.round)
         self._report(progress)
 
     def end(self, progress: Progress) -> Progress:
