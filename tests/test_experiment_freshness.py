@@ -123,7 +123,7 @@ def test_the_first_day_of_a_period_makes_a_collection_fresh() -> None:
 
 
 def test_the_command_writes_figures_tables_and_plots(tmp_path: Path) -> None:
-    words = ["experiment", "freshness", "--quick", "--pages", "2000", "--hosts", "50", "--bandwidths", "1", "--out"]
+    words = ["experiment", "freshness", "--quick", "--pages", "2000", "--hosts", "50", "--bandwidths", "0.3", "--out"]
     done = run(*words, str(tmp_path / "out"), "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout.splitlines()[-1])["bandwidths"]
