@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+import tarrafa
 from crawls import ServedWeb, arguments, crawled, hasty, pages_fetched, run, served
-from tarrafa.agent import CrawlFolder, checkpoint_of
+from tarrafa.agent import CrawlFolder, Ending, Progress, checkpoint_of
 from tarrafa.cli import app
 from tarrafa.histories import DAY_SECONDS
 from tarrafa.verify import look_up
@@ -71,9 +72,9 @@ def test_round_that_is_killed_goes_on_and_visits_nothing_twice(web: ServedWeb, t
 
 def test_crawl_that_goes_on_for_ever_does_not_end_when_nothing_is_left(web: ServedWeb, tmp_path: Path) -> None:
     folder = tmp_path / "crawl"
-    told = crawled(web, folder, "--forever", "--time", "4s")
+    assert crawled(web, folder)["ending"] == "done"
+    told = crawled(web, folder, "--forever", "--time", "3s")
     assert told["ending"] == "time limit"
-    assert pages_fetched(folder, web) == web.collectable()
     assert told["refreshes"] == 0, "no page is visited again within an hour"
 
 
@@ -104,19 +105,23 @@ def test_round_visits_what_its_budget_allows_and_nothing_new(
 
 
 def test_crawl_that_goes_on_for_ever_visits_pages_again_when_they_are_worth_it(
-    web: ServedWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    web: ServedWeb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first look comes at once and chooses what a round of a quarter of an hour has room for."""
     folder, real_time = tmp_path / "crawl", time.time
     first = crawled(web, folder)
     monkeypatch.setattr(time, "time", lambda: real_time() + 2 * DAY_SECONDS)
-    words = ["--config", str(hasty(tmp_path)), "crawl", "--forever", "--refresh-rate", "12", "--dir", str(folder)]
-    assert app.run([*words, "--time", "6s", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert told["ending"] == "time limit"
-    assert told["pages"] == first["pages"]
-    share = 12 * 900 / DAY_SECONDS
-    assert told["run_refreshes"] == pytest.approx(share * first["known"], rel=0.5)
+    wanted = 0.7 * 12 * 900 / DAY_SECONDS * first["known"]
+    crawl = tarrafa.Crawl(dir=folder, config=hasty(tmp_path, "[refresh]\nrate = 12.0\n"), forever=True)
+
+    @crawl.on_progress
+    def stop_when_enough(progress: Progress) -> None:
+        if progress.run_refreshes >= wanted:
+            crawl.stop()
+
+    crawl.run()
+    assert crawl.progress.ending == Ending.STOPPED
+    assert crawl.progress.pages == first["pages"]
 
 
 def test_pages_of_the_highest_ranks_are_the_important_ones(
