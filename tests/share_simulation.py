@@ -14,15 +14,13 @@ from tarrafa.share.agent_record import AgentRecord
 from tarrafa.share.balance import ParcelBounds
 from tarrafa.share.channel import InboxExtent
 from tarrafa.share.handover import ranges_of
+from tarrafa.share.leader import MemberSettings
 from tarrafa.share.lease import LeaseTimes
 from tarrafa.share.member import (
     AgentFacts,
     Member,
     MemberIdentity,
     MemberSave,
-    MemberSettings,
-    SeenRecord,
-    StoreView,
 )
 from tarrafa.share.member_instructions import (
     AdmitParcel,
@@ -57,6 +55,7 @@ from tarrafa.share.member_instructions import (
 from tarrafa.share.messages import AgentMessage, Envelope, MessageKind
 from tarrafa.share.numbers import SendKey
 from tarrafa.share.slots import SlotSet
+from tarrafa.share.store_view import SeenRecord, StoreView
 from tarrafa.share.table import OwnershipTable, SlotPhase, Version
 
 TIMES = LeaseTimes()

@@ -11,8 +11,9 @@ import pytest
 from tarrafa.share.agent_record import MemberState
 from tarrafa.share.channel import Channel
 from tarrafa.share.handover import ranges_of
+from tarrafa.share.leader import MemberSettings
 from tarrafa.share.lease import LeaseTimes
-from tarrafa.share.member import AgentFacts, Member, MemberIdentity, MemberSave, MemberSettings
+from tarrafa.share.member import AgentFacts, Member, MemberIdentity, MemberSave
 from tarrafa.share.member_instructions import (
     AdmitParcel,
     CloseSlots,

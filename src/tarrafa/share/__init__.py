@@ -4,6 +4,7 @@ In: the time, and what was read from the store and from the inbox of this agent.
 lease, to close a slot, to publish a message. All that decides is pure; it takes `now` and does no I/O.
 
     member                   joins all state machines; member_instructions are what it asks the agent's loop to do
+    leader, store_view       what one agent does for all, and what it sees of the others
     slots, table, routes     which agent owns a host
     balance                  the next table: slots of the dead are held or taken, and others move until there is balance
     handover                 a slot's way from one owner to the next

@@ -8,19 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tarrafa.share.agent_record import AgentRecord, MemberState
-from tarrafa.share.balance import GroupFacts, ParcelBounds, improved, regained
+from tarrafa.share.balance import regained
 from tarrafa.share.channel import InboxExtent
 from tarrafa.share.documents import Malformed
-from tarrafa.share.grants import GrantUse, granted_more, limit_of
+from tarrafa.share.grants import limit_of
 from tarrafa.share.handover import Donor, DonorSave, Receiver, ReceiverSave
-from tarrafa.share.lease import Lease, LeaseTimes, LeaseWatch
+from tarrafa.share.leader import Leader, MemberSettings
+from tarrafa.share.lease import Lease
 from tarrafa.share.member_instructions import (
     ArmTimer,
     CloseSlots,
-    DeclareDone,
     DisarmTimer,
     EndMember,
-    FenceAgent,
     HangUp,
     KeepTable,
     LookAtStore,
@@ -36,27 +35,17 @@ from tarrafa.share.member_instructions import (
     SendAgain,
     TakeIn,
     TellSeen,
-    WriteGrants,
     WriteTable,
 )
 from tarrafa.share.messages import AgentMessage, Envelope, MessageKind
 from tarrafa.share.numbers import Inbox, Outbox, Receipt, SendKey
 from tarrafa.share.slots import SlotSet
+from tarrafa.share.store_view import StoreView
 from tarrafa.share.table import OwnershipTable, Registered, Tenure, Version
-from tarrafa.share.termination import Termination
 
 NO_VERSION: Version = (0, "")
 # States in which hosts are visited.
 _VISITING = frozenset({MemberState.ACTIVE, MemberState.LEAVING})
-
-
-class MemberSettings(NamedTuple):
-    times: LeaseTimes = LeaseTimes()
-    look_seconds: float = 1.0  # between looks at the store
-    poll_seconds: float = 0.5  # between reads of an empty inbox
-    takeover_seconds: float = 900.0  # after which a fenced agent is lost; infinity for never
-    parcel: ParcelBounds = ParcelBounds()
-    page_limit: int | None = None  # of all agents together
 
 
 class MemberIdentity(NamedTuple):
@@ -77,24 +66,6 @@ class MemberSave(NamedTuple):
     receiver: ReceiverSave = ReceiverSave()
     offered: int = 0  # the number of the last table whose cold slots were offered again
     table: OwnershipTable | None = None  # the highest that was seen; stored at once, not by checkpoints
-
-
-class SeenRecord(NamedTuple):
-    record: AgentRecord | Malformed
-    revision: int
-
-
-class StoreView(NamedTuple):
-    """What was read from the store in one look."""
-
-    table: OwnershipTable | Malformed | None = None
-    table_revision: int | None = None
-    records: Mapping[str, SeenRecord] = {}  # only of keys that exist
-    seen: Mapping[str, Mapping[str, int]] = {}  # by receiver: by life
-    forgotten: frozenset[str] = frozenset()  # agents that an operator gave up
-    grants: Mapping[str, int] = {}
-    grants_revision: int | None = None
-    is_done: bool = False
 
 
 class AgentFacts(NamedTuple):
@@ -120,16 +91,13 @@ class Member:
         self._outbox, self._inbox = Outbox(saved.outbox), Inbox(saved.inbox)
         self._durable_inbox = saved.inbox
         self._position, self._offered, self._asked_offer = saved.position, saved.offered, saved.offered
-        self._lease, self._watch = Lease(settings.times), LeaseWatch(settings.times)
-        self._end = Termination()
+        self._lease, self._leader = Lease(settings.times), Leader(identity.name, settings)
         self._turn, self._beat, self._work = draw_turn(), 0, 0
         self._facts = AgentFacts()
         self.limit: int | None = None  # pages that this agent may keep; None without a limit
         self._open = SlotSet()
         self._is_trusted = False  # the store has the table that is obeyed
         self._untrusted_since: float | None = None
-        # By name: since when an agent is fenced or gone. Filled and emptied by _note_fenced.
-        self._fenced_since: dict[str, float] = {}
         self._look_at, self._is_looking, self._is_writing = float("-inf"), False, False
         self._look_revision: int | None = None  # of the own record when the look began; -1 if it was being replaced
         self._read_at, self._is_reading = float("-inf"), False
@@ -259,11 +227,7 @@ class Member:
         if view.is_done:
             return [*self._hung_up(), *self._over("the crawl is done")]
         found = [*self._resolve(view, now), *self._obey(view, now)]
-        for name, seen in view.records.items():
-            self._watch.see(name, seen.revision, now)
-        for name in (self.table.agents if self.table else {}).keys() - view.records.keys():
-            self._watch.see(name, 0, now)
-        self._note_fenced(view, now)
+        self._leader.look(self.table, view, now)
         found += self._note_seen(view, now)
         self.limit = None
         if self._settings.page_limit is not None:
@@ -304,10 +268,9 @@ class Member:
         if record.is_live and self._lease.revision is not None:
             text = f"another process uses a copy of the folder of agent {self._me.name}"
             return [*self._hung_up(), *self._over(text, is_failure=True)]
-        if record.is_live and record.machine != self._me.machine:
-            self._watch.see(self._me.name, revision, now)
-            if not self._watch.may_fence(self._me.name, now):
-                return []
+        is_elsewhere = record.is_live and record.machine != self._me.machine
+        if is_elsewhere and not self._leader.is_stale(self._me.name, revision, now):
+            return []
         if self._lease.revision is not None:
             return self._new_turn(revision, now)
         return [self._renewal(now, revision)]
@@ -335,10 +298,6 @@ class Member:
         self._work += 1
         return [KeepTable(view.table)]
 
-    def _note_fenced(self, view: StoreView, now: float) -> None:
-        fenced = {name for name, seen in view.records.items() if _has_ended(seen.record)}
-        self._fenced_since = {name: self._fenced_since.get(name, now) for name in fenced}
-
     def _note_seen(self, view: StoreView, now: float) -> list[MemberInstruction]:
         removed: list[SendKey] = []
         for receiver, numbers in view.seen.items():
@@ -355,7 +314,7 @@ class Member:
 
     def _is_without_slots(self, name: str) -> bool:
         """Return True if an agent is fenced and others have its slots: what was for it goes to them."""
-        if name not in self._fenced_since or self.table is None or not self._is_trusted:
+        if not self._leader.has_ended(name) or self.table is None or not self._is_trusted:
             return False
         return not self.table.slots_where(lambda each: name in (each.owner, each.other))
 
@@ -559,17 +518,10 @@ class Member:
             table = OwnershipTable.founded(self._me.name, self._me.life, self._me.weight)
             return [KeepTable(table), *self._written(table, view)] if is_first else []
         assert self._untrusted_since is not None
-        if now - self._untrusted_since < self._settings.times.fence_after or not self._is_highest(view, now):
+        is_first = self._leader.is_highest(self.table.version, view, now)
+        if now - self._untrusted_since < self._settings.times.fence_after or not is_first:
             return []
         return self._written(self.table.restored(), view)
-
-    def _is_highest(self, view: StoreView, now: float) -> bool:
-        assert self.table is not None
-        mine = (self.table.version, self._me.name)
-        others = [seen.record for name, seen in view.records.items() if not self._watch.may_fence(name, now)]
-        return all(
-            (each.highest, each.name) <= mine for each in others if isinstance(each, AgentRecord) and each.is_live
-        )
 
     def _own_change(self) -> OwnershipTable | None:
         """Return the table with what only this agent may change."""
@@ -584,68 +536,15 @@ class Member:
         )
 
     def _lead(self, view: StoreView, now: float) -> list[MemberInstruction]:
-        """Do what one agent is enough for: the first that is live, or another when that one does not act."""
         assert self.table is not None
         if self._has_left():
             self.state = MemberState.GONE
             self._open = SlotSet()
-            return [HangUp(), DisarmTimer(), *([self._renewal(now, self._lease.revision)])]
-        records = {name: seen.record for name, seen in view.records.items() if isinstance(seen.record, AgentRecord)}
-        rank = sum(each.is_live and name < self._me.name for name, each in records.items())
-        late = now - rank * self._settings.times.beat
-        fences = [self._fence(name, view) for name in self.table.agents if self._is_stale(name, records, late)]
-        if fences or rank:
-            return [*fences]
-        table = improved(self.table, self._group_facts(records, view, now), self._settings.parcel)
-        if table is not None:
-            return self._written(table, view)
-        return self._shared_steps(records, view)
-
-    def _shared_steps(self, records: Mapping[str, AgentRecord], view: StoreView) -> list[MemberInstruction]:
-        assert self.table is not None
-        if self._end.is_done(self.table, records):
-            return [DeclareDone()]
-        if self._settings.page_limit is None:
-            return []
-        uses = {
-            name: GrantUse(each.pages, each.returned, not each.is_idle)
-            for name, each in records.items()
-            if each.is_live
-        }
-        grants = granted_more(self._settings.page_limit, view.grants, uses)
-        return [WriteGrants(grants, view.grants_revision)] if grants else []
-
-    def _is_stale(self, name: str, records: Mapping[str, AgentRecord], now: float) -> bool:
-        record = records.get(name)
-        return name != self._me.name and (record is None or record.is_live) and self._watch.may_fence(name, now)
-
-    def _fence(self, name: str, view: StoreView) -> FenceAgent:
-        assert self.table is not None
-        seen = view.records.get(name)
-        if seen is None or isinstance(seen.record, Malformed):
-            record = AgentRecord(name, self.table.agents[name].life, "none")
-        else:
-            record = seen.record
-        return FenceAgent(record._replace(state=MemberState.FENCED), seen.revision if seen else None)
-
-    def _group_facts(self, records: Mapping[str, AgentRecord], view: StoreView, now: float) -> GroupFacts:
-        assert self.table is not None
-        known = {name: each for name, each in records.items() if name in self.table.agents}
-        own = {self._me.name: self._record()}
-        active = {name: each for name, each in {**known, **own}.items() if each.state in _VISITING}
-        waited = self._settings.takeover_seconds
-        fenced = {name for name, each in known.items() if each.state is MemberState.FENCED}
-        gone = {name for name, each in known.items() if each.state is MemberState.GONE}
-        lost = {name for name in fenced if now - self._fenced_since.get(name, now) >= waited or name in view.forgotten}
-        weights = {name: 0.0 if each.state is MemberState.LEAVING else each.weight for name, each in active.items()}
-        rows = {name: each.rows for name, each in active.items()}
-        return GroupFacts(weights, frozenset(fenced | gone), frozenset(lost | gone), rows)
+            return [HangUp(), DisarmTimer(), self._renewal(now, self._lease.revision)]
+        table = self._leader.next_table(self.table, view, self._record(), now)
+        return self._written(table, view) if table else self._leader.steps(self.table, view, now)
 
     def _has_left(self) -> bool:
         assert self.table is not None
         is_named = self.table.slots_where(lambda each: self._me.name in (each.owner, each.other))
         return self._is_leaving and not is_named and not self._donor.holding and self.is_quiet
-
-
-def _has_ended(record: AgentRecord | Malformed) -> bool:
-    return isinstance(record, AgentRecord) and record.state in (MemberState.FENCED, MemberState.GONE)

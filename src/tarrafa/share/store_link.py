@@ -12,7 +12,7 @@ from tarrafa.share.agent_record import parse_record
 from tarrafa.share.channel import Channel, ChannelDownError, StoredValue
 from tarrafa.share.documents import NAME, TOKEN, FieldReader, Malformed, checked_count, packed
 from tarrafa.share.grants import encoded_grants, parse_grants
-from tarrafa.share.member import Member, SeenRecord, StoreView
+from tarrafa.share.member import Member
 from tarrafa.share.member_instructions import (
     DeclareDone,
     FenceAgent,
@@ -28,6 +28,7 @@ from tarrafa.share.member_instructions import (
 )
 from tarrafa.share.messages import Envelope, MessageKind, pack_message, unpack_envelope, unpack_message
 from tarrafa.share.numbers import LIVES_MAX, SendKey
+from tarrafa.share.store_view import SeenRecord, StoreView
 from tarrafa.share.table import parse_table
 
 TABLE_KEY, GRANTS_KEY, FORGOTTEN_KEY, DONE_KEY = "table", "grants", "forgotten", "done"
