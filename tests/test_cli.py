@@ -18,7 +18,7 @@ from servers import Server, Visit
 from tarrafa import __version__, wiring
 from tarrafa.agent import Ending, Progress
 from tarrafa.cli.app import COMMANDS, EXAMPLES, GROUPS, app, run
-from tarrafa.cli.endings import exit_code
+from tarrafa.cli.endings import exit_code, sentence
 from tarrafa.cli.progress_view import summary
 from tarrafa.configuration import KEYS, load
 from tarrafa.records import Failure, FailureKind, Page, Request
@@ -419,3 +419,8 @@ def test_every_ending_has_a_sentence(ending: Ending) -> None:
 )
 def test_every_ending_has_an_exit_code(ending: Ending, code: int) -> None:
     assert exit_code(ending) == code
+
+
+def test_a_round_that_finds_nothing_to_do_says_why() -> None:
+    assert "no page may be visited again yet" in sentence(Progress(ending=Ending.ROUND))
+    assert "Run again for the next one" in sentence(Progress(ending=Ending.ROUND, run_refreshes=3))

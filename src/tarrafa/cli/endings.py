@@ -33,6 +33,11 @@ def sentence(progress: Progress) -> str:
         return f"Nothing was fetched. {_causes(progress)}"
     if progress.ending is Ending.FAILED:
         return f"Failed: {progress.reason}. Everything up to the last checkpoint is saved. {_CONTINUE}"
+    if progress.ending is Ending.ROUND and not progress.run_refreshes:
+        return (
+            "Done: no page may be visited again yet. None is visited sooner than refresh.shortest, and an hour, after "
+            "its last visit; tarrafa explain URL tells when. tarrafa crawl --again visits all of them now."
+        )
     return _SENTENCES[progress.ending]
 
 
