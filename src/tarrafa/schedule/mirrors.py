@@ -138,7 +138,7 @@ class Mirrors:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many hosts and pages are remembered."""
+        """Return how many hosts and pages are remembered."""
         return len(self._hosts), len(self._marks)
 
     def note(self, host: str, path: str, signature: int, address: str) -> list[Mirror | SlowedNames]:
