@@ -1,13 +1,17 @@
 """A crawl of a web whose hosts answer under other names, to its end, over sockets: few visits there, and every page."""
 
 import json
+import random
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 
 from crawls import HASTE, documents, run, served
+from servers import Server, Visit
 from tarrafa.agent import CrawlFolder
 from tarrafa.lab.trap_figures import TrapFigures, trap_figures
 from tarrafa.lab.web import Plan, SyntheticWeb, parse_faults
@@ -74,3 +78,39 @@ def test_mirrors_are_told(crawl: MirrorCrawl) -> None:
     assert crawl.report["refusals"]["mirror"] > 0
     assert crawl.report["refusals"]["wildcard"] > 0
     assert all(event in crawl.events for event in ("mirror found", "names slowed", "names refused"))
+
+
+ARTICLES = 20
+SHARED = (
+    "/",
+    *(f"/{word}" for word in ["imprint", "login", "help", "terms", "about", "news", "contact", "jobs", "press", "faq"]),
+)
+
+
+def answer_as_hoster(visit: Visit) -> None:
+    """The first pages are the same at every name, articles are not."""
+    lines = visit.request.decode().splitlines()
+    path, name = lines[0].split()[1], next(line for line in lines if line.lower().startswith("host:"))
+    if path not in SHARED and not path.startswith("/article/"):
+        visit.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        return
+    paths = (*SHARED, *(f"/article/{number}" for number in range(ARTICLES)))
+    links = "".join(f'<a href="{each}">{each}</a> ' for each in paths)
+    chance = random.Random(f"{path} {name if path.startswith('/article/') else ''}")
+    words = " ".join("".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(30))
+    body = f"<title>{path}</title><p>{words}</p>{links}".encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    visit.send(head.encode() + body)
+
+
+def test_hosts_with_one_front_page_and_other_contents_are_crawled_whole(tmp_path: Path) -> None:
+    """A hoster shows the same front page, imprint and form at every name of its site; the articles differ."""
+    with closing(Server(answer_as_hoster)) as server:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(HASTE + NAMES)
+        seeds = [f"http://blog{number}.example.org:{server.port}/" for number in range(6)]
+        done = run("--config", str(settings), "crawl", *seeds, "--dir", str(tmp_path / "crawl"), "--json")
+        assert done.returncode == 0, done.stderr
+    articles = [row["url"] for row in documents(tmp_path / "crawl") if "/article/" in row["url"]]
+    assert len(articles) == 6 * ARTICLES
+    assert json.loads(run("report", "--dir", str(tmp_path / "crawl"), "--json").stdout)["mirrors"] == []

@@ -34,7 +34,7 @@ def with_mirror() -> BrainDriver:
     """B has shown eight pages of A, which has answered at all paths."""
     brain = BrainDriver()
     read(brain, A, range(MANY))
-    read(brain, B, range(COPIES_MIN))
+    read(brain, B, range(COPIES_MIN + 1))
     return brain
 
 
@@ -91,7 +91,7 @@ def test_url_of_a_mirror_that_its_original_has_ends_without_a_request_not_even_f
     brain = with_mirror()
     brain.frontier.admit_mirrors(is_admitted=True)
     # Half of them are visited at first, to compare them.
-    refused = [number for number in range(COPIES_MIN, MANY) if refusal_of(f"{B}/{number}") == "mirror"]
+    refused = [number for number in range(COPIES_MIN + 1, MANY) if refusal_of(f"{B}/{number}") == "mirror"]
     assert len(refused) > 5
     brain.schedule(*(f"{B}/{number}" for number in refused), depth=1)
     ended: list[EndUrl] = []
@@ -108,7 +108,7 @@ def refusal_of(url: str) -> str | None:
     """Return what a watch says that has seen the same."""
     storage = MemoryHostStorage()
     watch = MirrorWatch(HostTable(storage, storage))
-    for host, count in ((A, MANY), (B, COPIES_MIN)):
+    for host, count in ((A, MANY), (B, COPIES_MIN + 1)):
         for number in range(count):
             page = html(f"{host}/{number}", f"page {number}")
             watch.note(page, extract(page, page.body))
@@ -129,8 +129,8 @@ def test_mirror_goes_on_as_one_in_a_new_process() -> None:
     hosts.meet(A)
     hosts.meet(B).mirror_of = A
     watch = MirrorWatch(hosts)
-    for number in range(MANY):
-        page = html(f"{A}/{number}", f"page {number}")
+    for url in (*(f"{A}/{number}" for number in range(MANY)), f"{B}/0"):
+        page = html(url, f"page {url.rpartition('/')[2]}")
         watch.note(page, extract(page, page.body))
     assert {watch.refusal(B, f"{B}/{number}") for number in range(MANY)} == {None, "mirror"}
     assert watch.refusal(B, f"{B}/other") is None

@@ -126,6 +126,16 @@ def test_3_mirror_that_brings_pages_of_its_own_is_a_host_like_any_other_again_an
     assert mirrors.original_of(SECOND) is None
 
 
+def test_3_mirror_with_another_text_at_one_path_is_over_before_any_page_of_that_folder_is_refused() -> None:
+    mirrors = Mirrors()
+    visit(mirrors, FIRST, [*paths(30), *(f"/article{path}" for path in paths(50))])
+    visit(mirrors, SECOND, paths(30))
+    assert mirrors.original_of(SECOND) == FIRST
+    assert not any(mirrors.refuses(SECOND, f"/article{path}") for path in paths(50))
+    (over,) = visit(mirrors, SECOND, ["/article/7"], variant=1)
+    assert over.is_over
+
+
 def crawl_wildcard(name_of: Callable[[random.Random], str]) -> tuple[int, Mirrors, set[str]]:
     """Crawl a site whose pages, 200 of them, each link to a name that is made up, until nothing is left to visit."""
     mirrors, chance, visits = Mirrors(), random.Random(1), 0
@@ -198,6 +208,7 @@ def test_host_that_an_earlier_process_took_for_a_mirror_goes_on_as_one() -> None
     assert mirrors.original_of(SECOND) == FIRST
     assert not mirrors.refuses(SECOND, "/1")
     visit(mirrors, FIRST, paths(100))
+    visit(mirrors, SECOND, paths(1))
     assert any(mirrors.refuses(SECOND, path) for path in paths(100))
 
 

@@ -177,7 +177,11 @@ class SimulatedCrawl:
         has_new = self._checkpoint()
         while self._repository.counts().waiting:
             has_new |= self._checkpoint()
-        return self._schedule(self._repository.blocks()) or has_new
+        frontier, blocks = self._brain.frontier, self._repository.blocks()
+        frontier.admit_mirrors(is_admitted=False)
+        if self._schedule(blocks) or has_new:
+            return True
+        return frontier.admit_mirrors(is_admitted=True) and self._schedule(blocks)
 
     def _carry_out(self) -> None:
         frontier = self._brain.frontier

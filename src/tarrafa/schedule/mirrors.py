@@ -6,8 +6,10 @@ each host are compared.
 1. A host is a mirror if enough of its pages are at another host too, and at most a fifth of its pages are its own. A
    host that shares its first pages with another, and has pages of its own, is none.
 2. A mirror loses no page that its original lacks: a URL of it is refused only if the original has answered at the same
-   path. Such URLs are visited less and less, as long as what they bring is the same, and then no more.
-3. A mirror that brings what its original does not have is compared less strictly, and soon is a host like any other.
+   path, and the two had the same text somewhere in that folder. Such URLs are visited less and less, as long as what
+   they bring is the same, and then no more.
+3. A mirror that shows another text than its original at one path, or brings more than a few pages that the original
+   does not have, is a host like any other from then on.
 4. Of hosts that are alike, one is the original: it is never a mirror of its mirrors.
 5. Names of a site that bring nothing but copies are visited less and less, as patterns of URLs are: see `yields`. Only
    hosts that have given no page yet are refused for their name.
@@ -34,6 +36,7 @@ _OWN_SHARE = 4  # copies for each page of its own
 _NAME_NEW, _NAME_COPIES = 3, 8  # visits of one host that count for the pattern of its name
 HOSTS_LIMIT, MARKS_LIMIT, SITES_LIMIT = 20_000, 100_000, 2_000
 _ANSWER_BITS = 20  # of a table of answers: 8 MB
+FOLDERS_LIMIT = 500  # of a mirror
 _CHAIN_MAX = 10  # mirrors of mirrors that are followed
 
 
@@ -67,6 +70,7 @@ class Likeness:
     contents: set[int] = field(default_factory=set)  # some different ones of the copies
     original: str = ""  # the host that this one is a mirror of; empty for none
     trust: PatternYield = field(default_factory=PatternYield)  # in what its original has; slowed while it is a mirror
+    folders: set[str] = field(default_factory=set)  # where a mirror had the same as its original
     is_cleared: bool = False  # it was taken for a mirror, and was none
     name_new: int = 0  # visits that counted for the pattern of its name
     name_copies: int = 0
@@ -169,6 +173,8 @@ class Mirrors:
         if original is None or self._answers.get(original + path) is None:
             return False
         trust = self._hosts[host].trust
+        if _folder(path) not in self._hosts[host].folders:
+            return False
         return trust.is_refused or xxhash.xxh3_64_intdigest(path.encode()) % (1 << trust.step) != 0
 
     def refuses_name(self, host: str) -> bool:
@@ -276,11 +282,14 @@ class Mirrors:
             return []
         twin = self._answers.get(self._root(found.original) + path)
         is_copy = twin == _short(signature)
+        if is_copy and len(found.folders) < FOLDERS_LIMIT:
+            found.folders.add(_folder(path))
         found.trust.note(Fruit.COPY if is_copy else Fruit.NEW, CREDIT_MAX.fine)
         found.trust.step = max(1, found.trust.step)
         found.pages += 1
         found.copies += is_copy
-        if found.copies >= _OWN_SHARE * (found.pages - found.copies):
+        is_other = twin is not None and not is_copy and twin != 0  # the same path, and another text
+        if not is_other and found.copies >= _OWN_SHARE * (found.pages - found.copies):
             return []
         over = Mirror(host, found.original, found.copies, found.pages, is_over=True)
         found.original, found.is_cleared = "", True
@@ -315,6 +324,12 @@ def _as_url(host: str) -> str:
     owner = site(name)
     labels = name.removesuffix(owner).rstrip(".").split(".")
     return f"http://{owner}/{'/'.join(reversed(labels))}"
+
+
+def _folder(path: str) -> str:
+    """Return the first segment of a path that has several; empty for others."""
+    first, slash, _ = path[1:].partition("?")[0].partition("/")
+    return first if slash else ""
 
 
 def _short(signature: int) -> int:
