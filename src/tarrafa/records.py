@@ -21,9 +21,10 @@ Headers = tuple[tuple[str, str], ...]
 
 def header(headers: Headers, name: str) -> str | None:
     """Return the first value of that name, in any case; None if there is none."""
-    wanted = name.lower()
+    wanted, length = name.lower(), len(name)
     for key, value in headers:
-        if key.lower() == wanted:
+        # Few names have the same length, and comparing lengths costs less than changing the case.
+        if len(key) == length and key.lower() == wanted:
             return value
     return None
 

@@ -232,8 +232,8 @@ def _original(fields: Headers) -> Place | None:
 def _lines(text: str) -> tuple[str, Headers]:
     """Return the first line, and the named values after it."""
     first, *lines = text.split("\r\n")
-    parts = (line.partition(":") for line in lines if line)
-    return first, tuple((name, value.removeprefix(" ")) for name, _, value in parts)
+    parts = [line.partition(":") for line in lines if line]
+    return first, tuple([(name, value.removeprefix(" ")) for name, _, value in parts])
 
 
 def _damaged(path: Path, offset: int, why: str) -> DamagedError:
