@@ -40,7 +40,7 @@ from tarrafa.verify.veuniq.block import (
     ordered,
     url_columns,
 )
-from tarrafa.verify.veuniq.block_files import STORED_VISIT, BlockFiles
+from tarrafa.verify.veuniq.block_files import BlockFiles
 from tarrafa.verify.veuniq.repository_state import RepositoryState
 from tarrafa.verify.veuniq.spills import Spill, read_spill
 
@@ -136,14 +136,13 @@ class RepositoryReader:
         chosen = RowColumns(*(column[rows] for column in columns))  # type: ignore[arg-type]
         urls = self._files.urls(block, chosen.origin)
         collected = chosen.state == COLLECTED
-        visits = self._files.visits(block) if collected.any() else np.empty(0, STORED_VISIT)
-        found = np.searchsorted(visits["origin"], chosen.origin).tolist()
+        visits = iter(self._files.visits_of(block, chosen.origin[collected]))
         histories = iter(self._page_histories(block, columns, rows[collected]))
         for number, url in enumerate(urls):
             _, _, priority, links, outside, depth, kind, _, weight = (int(column[number]) for column in chosen)
             known = Known(url, False, priority, links, outside, depth, kind, weight=weight)
             if collected[number]:
-                visit = visits[found[number]]
+                visit = next(visits)
                 facts = {name: visit[name].item() for name in _KNOWN_FACTS}
                 known = known._replace(collected=True, history=next(histories), **facts)
             yield known
