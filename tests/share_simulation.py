@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tarrafa.share.agent_record import AgentRecord
+from tarrafa.share.agent_record import AgentRecord, MemberState
 from tarrafa.share.balance import ParcelBounds
 from tarrafa.share.channel import InboxExtent
 from tarrafa.share.handover import ranges_of
@@ -688,6 +688,7 @@ class World:
         self.requests: list[Url] = []
         self.is_cold = False
         self.is_done = False
+        self.is_partial = False  # the crawl ended without an agent that was given up
         self.server_up_at = 0.0
         self.taken: dict[tuple[str, int, str], int] = {}
         self.durable: set[Url] = set()
@@ -773,14 +774,20 @@ class World:
         self.check(3, is_over or is_ended, f"{record.name} is fenced before its lease ends")
 
     def declared(self) -> None:
-        """Judge the end: nothing may be left anywhere."""
+        """Judge the end: nothing may be left, but with agents that were given up, which tell when they are back."""
         self.is_done = True
+        fenced = {name for name in self.agents if self.is_fenced(name)}
+        self.is_partial = self.is_partial or bool(fenced)
         left = {
             name: (each.disk.known - each.disk.away, each.disk.outbox)
             for name, each in self.agents.items()
-            if (each.disk.known - each.disk.away - each.ended) and not each.is_over
+            if (each.disk.known - each.disk.away - each.ended) and not each.is_over and name not in fenced
         }
         self.check(6, not left, f"done, and there is {left}")
+
+    def is_fenced(self, name: str) -> bool:
+        record = self.store.values.get(f"agent.{name}")
+        return record is not None and record[0].state is MemberState.FENCED
 
     def check_rows(self) -> None:
         """Judge that no URL is lost which was ever durable."""
