@@ -153,8 +153,8 @@ def test_visits_of_one_batch_count_each_in_the_order_of_their_time() -> None:
 @pytest.mark.parametrize(
     ("statuses", "phase", "wait_days"),
     [
-        ([304], Phase.LIVE, 1 / 24),
-        ([301], Phase.MOVED, 1 / 24),
+        ([304], Phase.LIVE, 0),
+        ([301], Phase.MOVED, 0),
         ([404], Phase.MISSING, 1),
         ([404, 404], Phase.GONE, 7),
         ([410], Phase.GONE, 7),

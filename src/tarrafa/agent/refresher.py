@@ -275,6 +275,8 @@ class RefreshRound:
         histories = found.histories
         is_open = (histories.visited < self._began_at) & (histories.phase != Phase.DROPPED)
         if self._settings.mode is RefreshMode.AGAIN:
+            # What was refused without a visit is no page. A trap would let some of it through, as a trial.
+            is_open &= histories.phase != Phase.REFUSED
             return np.where(is_open, np.maximum(wall - histories.visited, 1.0), 0.0)  # the oldest first
         rates = rates_of(found, self._repository.mean_rate())
         intervals = self._settings.intervals.of(found)

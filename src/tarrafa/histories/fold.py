@@ -2,7 +2,7 @@
 
 | phase   | comes from                                          | not visited before       | belief   |
 |---------|-----------------------------------------------------|--------------------------|----------|
-| live    | 2xx, 304                                            | an hour, cache lifetime  | updated  |
+| live    | 2xx, 304                                            | cache lifetime           | updated  |
 | moved   | 3xx                                                 | as live                  | updated  |
 | missing | 404                                                 | a day                    | kept     |
 | failing | no answer, 5xx, and the other errors                | 1, 3, 9, 27 days         | kept     |
@@ -40,7 +40,6 @@ from tarrafa.histories.columns import (
     taken,
 )
 
-HOUR_SECONDS = 3_600.0
 _FAILURES_TO_GONE = 5  # after waits of 1, 3, 9 and 27 days
 _FAILURES_MAX = 20
 _RESTLESS, _SLIGHT_MAX = 5, 255  # slight changes in a row
@@ -197,7 +196,7 @@ def _consecutive(before: Histories, phase: U8) -> NDArray[np.int64]:
 
 
 def _wait_seconds(phase: U8, failures: NDArray[Any], cache_seconds: F64) -> F64:
-    waits = np.clip(np.nan_to_num(cache_seconds), HOUR_SECONDS, DAY_SECONDS)
+    waits = np.clip(np.nan_to_num(cache_seconds), 0.0, DAY_SECONDS)
     for which, days in _WAITS.items():
         steps = np.asarray(days)[np.clip(failures - 1, 0, len(days) - 1)]
         waits = np.where(phase == which, steps * DAY_SECONDS, waits)
