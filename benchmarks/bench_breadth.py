@@ -8,6 +8,9 @@ all their pages; with --sockets it is one of the command, over sockets, until --
 answers that came from URLs of traps. An answer under a session id counts as one of a trap unless it is the first of its
 page. `real_pages_found_share` compares with the truth, which the same seed gives.
 
+On virtual time the same web is also crawled with names: then a host has a second name, another has names without end,
+and each answer from such a name counts as one of a trap. These figures end in `_with_names`.
+
 The last line with --json is one JSON object.
 """
 
@@ -101,24 +104,37 @@ def main() -> None:
         folder = Path(place)
         hosts = count_first_hosts(folder / "broad", given.hosts, given.pages, given.order, given.delay)
         plan = Plan(hosts=given.hostile_hosts, pages=given.hostile_pages, faults=parse_faults("hostile"))
+        named = None
         if given.sockets:
             hostile, ending = crawl_by_sockets(folder / "hostile", plan, given.order, given.time)
         else:
             hostile, ending = crawl_hostile(SyntheticWeb(plan), policy_of(given.order)), "done"
-    show(hosts, hostile, ending, as_json=given.json)
+            named = crawl_hostile(SyntheticWeb(replace(plan, names=True)), policy_of(given.order))
+    show(hosts, hostile, named, ending, as_json=given.json)
 
 
-def show(hosts: int, hostile: HostileFigures, ending: str, *, as_json: bool) -> None:
+def show(hosts: int, hostile: HostileFigures, named: HostileFigures | None, ending: str, *, as_json: bool) -> None:
     print(f"hosts in the first {FIRST_PAGES:,} pages: {hosts:,}")
-    print(f"answers of the hostile web: {hostile.answers:,}, of these from traps: {hostile.trap_share:.1%}")
-    print(f"real pages found: {hostile.found:,} of {hostile.real_pages:,} ({hostile.found_share:.1%})")
+    show_hostile("the hostile web", hostile)
+    if named is not None:
+        show_hostile("the hostile web with names", named)
     print(f"ending of the hostile crawl: {ending}")
     if as_json:
-        shares = {
-            "trap_share": round(hostile.trap_share, 4),
-            "real_pages_found_share": round(hostile.found_share, 4),
-        }
-        print(json.dumps({"hosts_in_first_1000_pages": hosts, **shares, **hostile._asdict(), "ending": ending}))
+        told = {"hosts_in_first_1000_pages": hosts, **shares(hostile), **hostile._asdict(), "ending": ending}
+        with_names = {} if named is None else shares(named, "_with_names")
+        print(json.dumps({**told, **with_names}))
+
+
+def show_hostile(what: str, figures: HostileFigures) -> None:
+    print(f"answers of {what}: {figures.answers:,}, of these from traps: {figures.trap_share:.1%}")
+    print(f"real pages found: {figures.found:,} of {figures.real_pages:,} ({figures.found_share:.1%})")
+
+
+def shares(figures: HostileFigures, suffix: str = "") -> dict[str, float]:
+    return {
+        f"trap_share{suffix}": round(figures.trap_share, 4),
+        f"real_pages_found_share{suffix}": round(figures.found_share, 4),
+    }
 
 
 if __name__ == "__main__":

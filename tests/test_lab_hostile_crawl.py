@@ -17,6 +17,21 @@ def test_few_visits_are_spent_in_traps_and_all_real_pages_are_found(seed: int) -
     assert figures.found_share >= 0.99
 
 
+def test_hosts_with_other_names_lose_no_page_and_few_visits() -> None:
+    web = SyntheticWeb(Plan(hosts=60, pages=3_000, rng_seed=2, names=True, faults=HOSTILE))
+    figures = crawl_hostile(web, Level())
+    assert figures.real_pages > 2_000
+    assert 0.0 < figures.trap_share <= 0.05
+    assert figures.found_share == 1.0
+
+
+def test_answer_from_another_name_of_a_host_counts_as_one_of_a_trap() -> None:
+    web = SyntheticWeb(Plan(hosts=60, pages=1_500, names=True, faults=HOSTILE))
+    mirror = next(host for host in map(web.hosts.host, range(60)) if "mirror" in host.faults)
+    figures = figures_of(web, [f"{mirror.origin}/", f"http://espelho.{mirror.authority}/"])
+    assert (figures.answers, figures.trapped, figures.found) == (2, 1, 1)
+
+
 def test_first_answer_for_a_page_is_no_trap_whatever_its_session() -> None:
     web = SyntheticWeb(Plan(hosts=60, pages=1_500, faults=HOSTILE))
     numbers = range(60)

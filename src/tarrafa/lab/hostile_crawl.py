@@ -11,8 +11,9 @@ from tarrafa.agent import CrawlLimits, HostTable, Policies, make_brain
 from tarrafa.agent.host_table import MemoryHostStorage
 from tarrafa.clock import VirtualClock
 from tarrafa.lab.simulated_crawl import SimulatedCrawl
+from tarrafa.lab.trap_figures import in_trap
 from tarrafa.lab.web import MemoryTransport, SyntheticWeb, Truth
-from tarrafa.lab.web.resources import is_trap, without_session
+from tarrafa.lab.web.resources import without_session
 from tarrafa.schedule import ConstantDelay, Delays, Order, RetryPolicy, Scope, UrlBounds, Workbench
 from tarrafa.urls import host_of
 from tarrafa.verify import MemoryRepository
@@ -26,7 +27,7 @@ class HostileFigures(NamedTuple):
     """Answers that were stored, and pages that a perfect crawl finds."""
 
     answers: int
-    trapped: int  # answers from URLs of traps
+    trapped: int  # answers from URLs of traps, and from other names of a host
     real_pages: int
     found: int
     virtual_seconds: float = 0.0
@@ -60,11 +61,10 @@ def figures_of(web: SyntheticWeb, answers: Iterable[str]) -> HostileFigures:
     count = trapped = 0
     for url in answers:
         origin = host_of(url)
-        host, path = web.hosts.find(origin.partition("//")[2]), url[len(origin) :]
-        page = origin + without_session(path)
+        page = origin + without_session(url[len(origin) :])
         is_first = page in real and page not in found
         if is_first:
             found.add(page)
         count += 1
-        trapped += host is not None and is_trap(host, path) and not is_first
+        trapped += in_trap(web, url) and not is_first
     return HostileFigures(count, trapped, len(real), len(found))
