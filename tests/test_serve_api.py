@@ -25,11 +25,20 @@ def test_every_address_and_parameter_is_described(page: Served) -> None:
     assert described == {path: set(names) for path, names in PARAMETERS.items()}
 
 
-ACCEPTED = {"after": "2026-05-17", "before": "2026", "language": "pt-BR", "url": NETS, "page": "1", "top": "100"}
+ACCEPTED = {
+    "after": "2026-05-17",
+    "before": "2026",
+    "language": "pt-BR",
+    "lang": "pt-BR,en",
+    "url": NETS,
+    "page": "1",
+    "top": "100",
+}
 REFUSED = {
     "after": ("2026-13", "2026-05-32", "26", "0000"),
     "before": ("tomorrow", "2026-1-1"),
     "language": ("p", "port", "pt_BR", '"'),
+    "lang": ("p", "english", "pt;en"),
     "url": ("javascript:alert(1)", "example.org", "http://", ""),
     "page": ("0", "1001"),
     "top": ("0", "101"),

@@ -40,6 +40,10 @@ def command(
     explain: Annotated[bool, switch("--explain", "show the parts of each score")] = False,
     facets: Annotated[bool, switch("--facets", "count the results by site, language, media type and year")] = False,
     verbatim: Annotated[bool, switch("--verbatim", "search as it is spelled, also if no page has a word")] = False,
+    languages: Annotated[
+        list[str] | None,
+        typer.Option("--lang", metavar="CODE", help="your language: of translations, show this one; repeat for others"),
+    ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Search the indexed pages of a crawl. Works while the crawl and the index run.
@@ -58,6 +62,7 @@ def command(
         explain=explain,
         facets=facets,
         verbatim=verbatim,
+        reader_languages=tuple(languages or ()),
     )
     results = Search.open(folder.root, Ranks.open(folder.ranks)).search(request)
     if as_json:
@@ -102,6 +107,7 @@ def _shown(number: int, hit: Hit) -> Text:
     facts += [f"published {_day(hit.published_at)}"] if hit.published_at is not None else []
     facts += [f"rank {hit.rank:.2f}"] if hit.rank else []
     facts += [f"duplicate: {printable(url)}" for url in hit.copies]
+    facts += [f"{code}: {printable(url)}" for code, url in hit.translations]
     text.append(f"\n{margin}{' · '.join(facts)}", "dim")
     if hit.explanation:
         parts = (f"{name} {value:.3f}" for name, value in hit.explanation.items())

@@ -1,6 +1,10 @@
 """What a search takes and returns: small frozen records, and a hit made from documents with the same content."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from tarrafa.errors import InputError
 from tarrafa.search.facets import Facets
@@ -10,6 +14,13 @@ from tarrafa.search.scores import CANDIDATES_LIMIT, Scores
 from tarrafa.search.snippets import Highlighter, Piece, snippet
 
 TOP_MAX = 100
+_LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*", re.ASCII)
+# What paths of copies have and those of originals mostly lack.
+_COPY_MARK = re.compile(
+    r"(?<![a-z])(?:copy|copies|old|backup|bak|mirror|archived?|print|printable|amp|tmp|temp|draft)(?![a-z])"
+    r"|(?<![0-9])[0-9]+(?:\.[0-9]+)+",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class SearchRequest:
     explain: bool = False
     facets: bool = False  # count the results by site, language, media type and year
     verbatim: bool = False  # search as it is spelled, also if no document has a word
+    # Codes such as pt, best first: of translations, the first one that there is is shown. It filters nothing.
+    reader_languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.top <= TOP_MAX:
@@ -39,6 +52,9 @@ class SearchRequest:
                 f"page {self.page} is out of range: only the best {CANDIDATES_LIMIT:,} results are shown; "
                 f"ask for page 1 to {-(-CANDIDATES_LIMIT // self.top)}, or narrow the query"
             )
+        for tag in self.reader_languages:
+            if not _LANGUAGE_TAG.fullmatch(tag):
+                raise InputError(f"a language is a code such as en, pt or pt-BR, not {tag[:40]!a}")
         if self.per_site < 0:
             raise InputError(f"results per site must be 1 or more, or 0 for any number, not {self.per_site}")
 
@@ -58,6 +74,7 @@ class Hit:
     score: float
     rank: float  # 0 if it is unknown
     copies: tuple[str, ...] = ()
+    translations: tuple[tuple[str, str], ...] = ()  # language and URL of each
     explanation: dict[str, float] = field(default_factory=dict)  # parts of the score, if the request asks for them
 
 
@@ -80,10 +97,18 @@ class Results:
 
 
 def make_hit(
-    copies: list[StoredDocument], highlighter: Highlighter, scores: Scores, place: int, is_explained: bool
+    copies: list[StoredDocument],
+    links: Sequence[int],
+    highlighter: Highlighter,
+    scores: Scores,
+    place: int,
+    is_explained: bool,
 ) -> Hit:
-    """Make one hit of documents with the same content; `place` is that of the best one in `scores`."""
-    shown = _choose_copy(copies)
+    """Make one hit of documents with the same content, each with the count of links to it.
+
+    `place` is that of the best one in `scores`.
+    """
+    shown = choose_copy(copies, links)
     return Hit(
         url=shown.url,
         title=shown.title,
@@ -100,10 +125,24 @@ def make_hit(
     )
 
 
-def _choose_copy(copies: list[StoredDocument]) -> StoredDocument:
-    """Return the copy that the others name canonical, else the one with the shortest URL."""
-    canonical = {each.canonical for each in copies if each.canonical}
-    return min(copies, key=lambda each: (each.url not in canonical, len(each.url), each.url))
+def choose_copy(copies: list[StoredDocument], links: Sequence[int]) -> StoredDocument:
+    """Return the copy that most name canonical, else the one most linked to, else the one that looks like an original.
+
+    Of equals, the one with the shortest URL.
+    """
+    votes = Counter(each.canonical for each in copies)
+
+    def key(place: int) -> tuple[int, int, int, int, str]:
+        url = copies[place].url
+        return -votes[url], -links[place], _copy_marks(url), len(url), url
+
+    return copies[min(range(len(copies)), key=key)]
+
+
+def _copy_marks(url: str) -> int:
+    """Count what copies have in their addresses: words such as print or backup, version numbers, a query."""
+    parts = urlsplit(url)
+    return len(_COPY_MARK.findall(f"{parts.path}?{parts.query}")) + bool(parts.query)
 
 
 def _make_snippet(shown: StoredDocument, highlighter: Highlighter) -> list[Piece]:

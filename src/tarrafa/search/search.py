@@ -6,8 +6,9 @@ of that page are read from disk, so the hundredth page takes as long as the firs
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,9 +56,13 @@ from tarrafa.search.semantic import (
     word_vectors,
 )
 from tarrafa.search.snippets import Highlighter
+from tarrafa.search.translations import choose_language, is_translation, translated_urls
 from tarrafa.search.words import WordAnalyzer, drop_stop_words, split_words
+from tarrafa.urls import fingerprint
 
 _COPIES_LIMIT = 20  # that a hit lists
+_TRANSLATIONS_LIMIT = 50  # that a hit lists
+_TRANSLATED_RESULTS = 100  # first results whose translations are folded
 _FLOOD_COPIES = 20  # a content with more copies among the candidates crowds others out
 _ROUNDS_LIMIT = 3
 _ORDER_STEP = 100  # results that are ordered together; their pages share a cache entry
@@ -83,6 +88,10 @@ class _Order(NamedTuple):
 
     def stored(self, place: int) -> StoredDocument:
         return _stored(self.snapshots, self.matches, self.candidates, place)
+
+    def head(self, number: int) -> StoredDocument:
+        """Return the best document of a group."""
+        return self.stored(int(self.order[self.groups[number][0]]))
 
 
 class Search:
@@ -168,7 +177,8 @@ class Search:
     def _cached_order(self, request: SearchRequest, is_exhaustive: bool) -> _Order | None:
         """Return the order from the cache, which holds it unless it changes with time."""
         orders, wanted = self._orders, -(-request.page * request.top // _ORDER_STEP) * _ORDER_STEP
-        key = replace(request, top=_ORDER_STEP, page=wanted // _ORDER_STEP, explain=False, facets=False), is_exhaustive
+        shared = replace(request, top=_ORDER_STEP, page=wanted // _ORDER_STEP)
+        key = replace(shared, explain=False, facets=False, reader_languages=()), is_exhaustive
         is_lasting = not request.fresh and not any(snapshot.has_expiring for snapshot in self._snapshots)
         known = orders.get(key) if is_lasting else None
         if known is not None:
@@ -237,11 +247,21 @@ class Search:
         start = (request.page - 1) * request.top
         highlighter = Highlighter(self._words, [*order.plan.query.words], order.plan.language)
         hits: list[Hit] = []
-        for group in order.groups[start : start + request.top]:
-            places = order.order[group[: 1 + _COPIES_LIMIT]].tolist()
-            copies = [order.stored(place) for place in places]
-            hits.append(make_hit(copies, highlighter, order.scores, places[0], request.explain))
+        for result in islice(_fold_translations(order), start, start + request.top):
+            documents = [order.head(number) for number in result] if len(result) > 1 else []
+            shown = choose_language([each.language for each in documents], request.reader_languages)
+            hit = self._hit(order, order.groups[result[shown]], highlighter, request.explain)
+            others = (each for place, each in enumerate(documents) if place != shown)
+            hits.append(replace(hit, translations=tuple((each.language, each.url) for each in others)))
         return tuple(hits)
+
+    def _hit(self, order: _Order, group: list[int], highlighter: Highlighter, is_explained: bool) -> Hit:
+        places = order.order[group[: 1 + _COPIES_LIMIT]]
+        copies = [order.stored(place) for place in places.tolist()]
+        links = [0] * len(copies)
+        if self._ranks is not None and len(copies) > 1:
+            links = self._ranks.of(order.candidates.fingerprint[places]).links_in.tolist()
+        return make_hit(copies, links, highlighter, order.scores, int(places[0]), is_explained)
 
     def _expand(self, snapshots: list[IndexSnapshot], plan: QueryPlan) -> QueryPlan:
         """Add the stems that the best results share."""
@@ -261,6 +281,35 @@ class Search:
         words = split_words(f"{document.title} {document.description} {document.text}")[:EXPANSION_WORDS]
         stems = self._words.stems(document.language)
         return [stem for word in words if (stem := stems[word])]
+
+
+def _fold_translations(order: _Order) -> Iterator[list[int]]:
+    """Yield the results in order, each as the numbers of its groups: the best one, then its translations.
+
+    The first results are folded, whatever page is requested, so that no page repeats what an earlier one has.
+    """
+    fingerprints = order.candidates.fingerprint[order.order].tolist()
+    groups = {fingerprints[place]: number for number, group in enumerate(order.groups) for place in group}
+    folded: set[int] = set()
+    for count, number in enumerate(each for each in range(len(order.groups)) if each not in folded):
+        result = [number]
+        if count < _TRANSLATED_RESULTS and order.plan.language is None:
+            result += sorted(_translations(order, number, groups, folded))
+            folded.update(result)
+        yield result
+
+
+def _translations(order: _Order, number: int, groups: dict[int, int], folded: set[int]) -> set[int]:
+    """Return the numbers of the groups that are translations of one, except those that are folded."""
+    head = order.head(number)
+    found: set[int] = set()
+    for url, named in translated_urls(head.url, head.language):
+        other = groups.get(fingerprint(url), number)
+        if other != number and other not in folded and len(found) < _TRANSLATIONS_LIMIT:
+            document = order.head(other)
+            if document.site == head.site and is_translation(document.language, named, head.language):
+                found.add(other)
+    return found
 
 
 def _facets(order: _Order) -> Facets:

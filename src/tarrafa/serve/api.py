@@ -53,6 +53,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
         "rank": hit.rank,
         "copies": list(hit.copies),
+        "translations": [{"language": code, "url": url} for code, url in hit.translations],
         "explanation": hit.explanation or None,
     }
 
@@ -121,6 +122,7 @@ _MOMENT = (
     rf"(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])({_TIME_OF_DAY})?)?)?$"
 )
 _LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})?$"
+_LANGUAGES = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})?( *, *[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})?)*$"
 _HTTP = r"^https?://[^/?#]"
 
 
@@ -149,6 +151,11 @@ _SEARCH_PARAMETERS = [
     _number("per_site", "results of one site before results of other sites; 0 for no limit", 1, 0, TOP_MAX),
     _words("site", "only pages of this site", FILTER_MAX_CHARS),
     _parameter("language", "only pages in this language, by its code", {"type": "string", "pattern": _LANGUAGE}),
+    _parameter(
+        "lang",
+        "your languages, best first: of translations, the first one that there is is shown; else by Accept-Language",
+        {"type": "string", "pattern": _LANGUAGES, "maxLength": FILTER_MAX_CHARS},
+    ),
     _parameter("after", "only pages since this year, month or day", {"type": "string", "pattern": _DATE}),
     _parameter("before", "only pages before this year, month or day", {"type": "string", "pattern": _DATE}),
     _switch("fresh", "prefer recent pages"),
@@ -197,6 +204,7 @@ SCHEMAS: dict[str, Any] = {
         score=_NUMBER,
         rank={**_NUMBER, "description": "importance by links; the mean is 1, and 0 means unknown"},
         copies=_list(_TEXT),
+        translations=_list(_object(language=_TEXT, url=_TEXT)),
         explanation=_PARTS,
     ),
     "Results": _object(

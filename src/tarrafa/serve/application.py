@@ -29,7 +29,7 @@ from tarrafa.serve.api import OPENAPI, explanation_json, facts_json, results_jso
 from tarrafa.serve.connections import RETRY_SECONDS
 from tarrafa.serve.facts import Facts, FactsReader
 from tarrafa.serve.host_names import HostCheck, HostNames
-from tarrafa.serve.i18n import Translator, choose_language
+from tarrafa.serve.i18n import Translator, accepted_languages, choose_language
 from tarrafa.serve.live_search import SearchBackend
 from tarrafa.serve.middleware import ErrorLog, RateLimit, RateLimiter, SecurityHeaders
 from tarrafa.serve.page_templates import PageTemplates, base_url, page_numbers
@@ -160,7 +160,7 @@ class _Endpoints:
         return self._html(http, "home.html", {"count": count})
 
     async def results(self, http: HttpRequest) -> Response:
-        request = search_request(http.query_params)
+        request = search_request(http.query_params, _accepted(http))
         if not request.text and not request.site:
             return await self.home(http)
         results = await self._search(request)
@@ -225,7 +225,7 @@ class _Endpoints:
         return _json([query, await self._suggestions(query)], media_type="application/x-suggestions+json")
 
     async def api_search(self, http: HttpRequest) -> Response:
-        request = api_request(http.query_params)
+        request = api_request(http.query_params, _accepted(http))
         results = await self._search(request)
         return _json(results_json(results, request.text))
 
@@ -280,7 +280,7 @@ class _Endpoints:
         found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks, at))
         if found is None or not query:
             return found, None, None
-        results = await self._search(explained_request(query))
+        results = await self._search(explained_request(query, found.language))
         for position, hit in enumerate(results.hits if results else (), start=1):
             if url == hit.url or url in hit.copies:
                 return found, hit, position
@@ -344,6 +344,10 @@ class _Endpoints:
     def _translator(self, http: HttpRequest) -> Translator:
         accept_language = http.headers.get("accept-language", "")
         return Translator(choose_language(http.query_params.get("lang", ""), accept_language, self._page.language))
+
+
+def _accepted(http: HttpRequest) -> list[str]:
+    return accepted_languages(http.headers.get("accept-language", ""))
 
 
 def _json(value: object, status: int = HTTPStatus.OK, media_type: str = "application/json") -> Response:

@@ -4,6 +4,7 @@ Templates translate with a filter: `{{ "search" | translate }}`. Jinja resolves 
 template, so there is one environment for each language (see `page_templates`).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -84,6 +85,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "more_of_site": ("More of {site}", "Mais de {site}"),
     "copies_many": ("{count} duplicates", "{count} duplicatas"),
     "copies_one": ("1 duplicate", "1 duplicata"),
+    "translations": ("Also in", "Também em"),
     "pages_nav": ("Pages of results", "Páginas de resultados"),
     "previous": ("Previous", "Anterior"),
     "next": ("Next", "Próxima"),
@@ -217,8 +219,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} é longo demais; o limite é de {limit} caracteres.",
     ),
     "refused_language": (
-        "language must be a code such as en, pt or pt-BR.",
-        "language deve ser um código como en, pt ou pt-BR.",
+        "{name} must be a code such as en, pt or pt-BR.",
+        "{name} deve ser um código como en, pt ou pt-BR.",
     ),
     "refused_date": (
         "{name} must be a date such as 2026, 2026-05 or 2026-05-17.",
@@ -255,6 +257,7 @@ _MONTHS = {
     "pt": ("jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez."),
 }
 _SEPARATORS = {"en": (",", "."), "pt": (".", ",")}
+_CODE = re.compile(r"[a-z]{2,3}", re.ASCII)
 _ACCEPTED_LIMIT = 20  # entries of Accept-Language that are read
 
 
@@ -294,14 +297,19 @@ def choose_language(requested: str, accept_language: str, default: str) -> str:
     """Return the requested language, else the best match of the Accept-Language header, else the default."""
     if requested in LANGUAGES:
         return requested
+    return next((code for code in accepted_languages(accept_language) if code in LANGUAGES), default)
+
+
+def accepted_languages(accept_language: str) -> list[str]:
+    """Return the languages of an Accept-Language header without their regions, best first."""
     candidates: list[tuple[float, int, str]] = []
     for position, entry in enumerate(accept_language.split(",")[:_ACCEPTED_LIMIT]):
         name, _, parameter = entry.partition(";")
         code = name.strip().lower().partition("-")[0]
         quality = _quality(parameter)
-        if code in LANGUAGES and quality > 0:
+        if _CODE.fullmatch(code) and quality > 0:
             candidates.append((-quality, position, code))
-    return min(candidates)[2] if candidates else default
+    return list(dict.fromkeys(code for _, _, code in sorted(candidates)))
 
 
 def _quality(parameter: str) -> float:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from http import HTTPStatus
 
@@ -23,7 +23,9 @@ EXPLAINED_LIMIT = 100  # results searched for the page whose position is explain
 _API_SWITCHES = ("fresh", "expand", "semantic", "explain", "verbatim", "facets")
 # Parameters of each API endpoint; openapi.json describes the same.
 PARAMETERS: dict[str, frozenset[str]] = {
-    "/api/search": frozenset(("q", "page", "top", "per_site", "site", "language", "after", "before", *_API_SWITCHES)),
+    "/api/search": frozenset(
+        ("q", "page", "top", "per_site", "site", "language", "lang", "after", "before", *_API_SWITCHES)
+    ),
     "/api/facts": frozenset(("url", "q", "at")),
     "/api/explain": frozenset(("url",)),
     "/api/suggest": frozenset(("q",)),
@@ -59,7 +61,7 @@ def query_of(params: Params) -> str:
     return text
 
 
-def search_request(params: Params) -> SearchRequest:
+def search_request(params: Params, accepted_languages: Sequence[str] = ()) -> SearchRequest:
     """Return the request of the HTML results page."""
     site = _text(params, "site")
     return SearchRequest(
@@ -76,10 +78,11 @@ def search_request(params: Params) -> SearchRequest:
         expand=_switch(params, "expand"),
         verbatim=_switch(params, "verbatim"),
         facets=True,
+        reader_languages=(*filter(_LANGUAGE.fullmatch, _languages(params)), *accepted_languages),
     )
 
 
-def api_request(params: Params) -> SearchRequest:
+def api_request(params: Params, accepted_languages: Sequence[str] = ()) -> SearchRequest:
     """Return the request of the API, which also takes `top`, `per_site`, `semantic`, `explain` and more."""
     require_known("/api/search", params)
     top = _number(params, "top", PAGE_HITS, 1, TOP_MAX)
@@ -98,12 +101,14 @@ def api_request(params: Params) -> SearchRequest:
         explain=_switch(params, "explain"),
         facets=_switch(params, "facets"),
         verbatim=_switch(params, "verbatim"),
+        reader_languages=(*_known_languages(params), *accepted_languages),
     )
 
 
-def explained_request(query: str) -> SearchRequest:
-    """Return the request that explains the position of one page among the results of a query."""
-    return SearchRequest(text=query, top=EXPLAINED_LIMIT, per_site=0, explain=True)
+def explained_request(query: str, language: str) -> SearchRequest:
+    """Return the request that explains the position of one page, in its language, among the results of a query."""
+    reader = (language,) if language else ()
+    return SearchRequest(text=query, top=EXPLAINED_LIMIT, per_site=0, explain=True, reader_languages=reader)
 
 
 def has_phrase(request: SearchRequest) -> bool:
@@ -153,8 +158,20 @@ def _text(params: Params, name: str) -> str | None:
 def _language(params: Params) -> str | None:
     text = _text(params, "language")
     if text is not None and not _LANGUAGE.fullmatch(text):
-        raise RefusedError("refused_language")
+        raise RefusedError("refused_language", name="language")
     return text
+
+
+def _languages(params: Params) -> list[str]:
+    """Return the languages of the reader that a request names, best first."""
+    return [each.strip() for each in (_text(params, "lang") or "").split(",") if each.strip()]
+
+
+def _known_languages(params: Params) -> list[str]:
+    languages = _languages(params)
+    if not all(map(_LANGUAGE.fullmatch, languages)):
+        raise RefusedError("refused_language", name="lang")
+    return languages
 
 
 def _date(params: Params, name: str) -> str | None:
