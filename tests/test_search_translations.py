@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def manual(root: Path) -> Search:
     return searched(root, *pages, alone)
 
 
-def shown(search: Search, *languages: str, **more: int) -> list[Hit]:
+def shown(search: Search, *languages: str, **more: Any) -> list[Hit]:
     return list(search.search(SearchRequest("ServerAlias", reader_languages=languages, **more)).hits)
 
 
@@ -166,6 +166,18 @@ def test_original_is_the_most_linked_else_the_one_that_looks_like_it(
     urls: list[str], links: list[int], best: int
 ) -> None:
     assert choose_copy([stored(url) for url in urls], links).url == urls[best]
+
+
+def test_original_of_untranslated_pages_is_in_the_folder_of_their_language() -> None:
+    copies = [stored(f"http://e.org/{code}/x") for code in ("da", "en", "pt-br")]
+    assert choose_copy(copies, [9, 0, 3]).url == "http://e.org/en/x"
+
+
+def test_untranslated_copies_are_folded_with_translations(tmp_path: Path) -> None:
+    english = [row(f"{code}/x", "net", language="en", signature=7) for code in ("da", "en", "tr")]
+    search = searched(tmp_path, *english, row("fr/x", "net filet", language="fr"))
+    (hit,) = search.search(SearchRequest("net", reader_languages=("en",))).hits
+    assert (hit.url, hit.translations) == ("http://example.org/en/x", (("fr", "http://example.org/fr/x"),))
 
 
 def test_canonical_wins_over_links() -> None:

@@ -12,6 +12,7 @@ from tarrafa.search.fields import StoredDocument
 from tarrafa.search.query import Filter
 from tarrafa.search.scores import CANDIDATES_LIMIT, Scores
 from tarrafa.search.snippets import Highlighter, Piece, snippet
+from tarrafa.search.translations import names_other_language
 
 TOP_MAX = 100
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*", re.ASCII)
@@ -128,13 +129,15 @@ def make_hit(
 def choose_copy(copies: list[StoredDocument], links: Sequence[int]) -> StoredDocument:
     """Return the copy that most name canonical, else the one most linked to, else the one that looks like an original.
 
-    Of equals, the one with the shortest URL.
+    Of equals, the one with the shortest URL. Sites show a page that is not translated at the addresses of all
+    translations, which link to each other alike: there, links say nothing, and the original names its own language.
     """
     votes = Counter(each.canonical for each in copies)
 
-    def key(place: int) -> tuple[int, int, int, int, str]:
+    def key(place: int) -> tuple[int, bool, int, int, int, str]:
         url = copies[place].url
-        return -votes[url], -links[place], _copy_marks(url), len(url), url
+        is_elsewhere = names_other_language(url, copies[place].language)
+        return -votes[url], is_elsewhere, -links[place], _copy_marks(url), len(url), url
 
     return copies[min(range(len(copies)), key=key)]
 

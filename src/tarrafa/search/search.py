@@ -56,7 +56,7 @@ from tarrafa.search.semantic import (
     word_vectors,
 )
 from tarrafa.search.snippets import Highlighter
-from tarrafa.search.translations import choose_language, is_translation, translated_urls
+from tarrafa.search.translations import choose_language, is_translation, names_language, translated_urls
 from tarrafa.search.words import WordAnalyzer, drop_stop_words, split_words
 from tarrafa.urls import fingerprint
 
@@ -299,9 +299,19 @@ def _fold_translations(order: _Order) -> Iterator[list[int]]:
         yield result
 
 
+def _placed_copy(order: _Order, number: int) -> StoredDocument:
+    """Return the best document of a group; of copies, the best one whose address names its language."""
+    head = order.head(number)
+    others = order.order[order.groups[number][1 : 1 + _COPIES_LIMIT]].tolist()
+    if not others or names_language(head.url, head.language):
+        return head
+    copies = map(order.stored, others)
+    return next((each for each in copies if names_language(each.url, each.language)), head)
+
+
 def _translations(order: _Order, number: int, groups: dict[int, int], folded: set[int]) -> set[int]:
     """Return the numbers of the groups that are translations of one, except those that are folded."""
-    head = order.head(number)
+    head = _placed_copy(order, number)
     found: set[int] = set()
     for url, named in translated_urls(head.url, head.language):
         other = groups.get(fingerprint(url), number)

@@ -32,6 +32,7 @@ def _written(tag: str) -> tuple[str, ...]:
 _TAGS = {tag: tag for tag in _LANGUAGES.split()} | {
     written: tag[:2] for tag in _REGIONS.split() for written in _written(tag)
 }
+_KNOWN = frozenset(tag.lower() for tag in _TAGS)
 
 
 def translated_urls(url: str, language: str) -> Iterator[tuple[str, str]]:
@@ -61,6 +62,24 @@ def _with_part(url: str, start: int) -> Iterator[tuple[str, str]]:
         yield f"{url[:path]}{tag}/{url[path:]}", named
         if extension:
             yield f"{url[: extension.start()]}.{tag}{extension[0]}", named
+
+
+def names_language(url: str, language: str) -> bool:
+    """Return True if a part of the address names the language."""
+    return language in _named(url)
+
+
+def names_other_language(url: str, language: str) -> bool:
+    """Return True if the address names languages, but not this one: `/da/guide` for a guide in English."""
+    named = _named(url)
+    return bool(language and named) and language not in named
+
+
+def _named(url: str) -> set[str]:
+    """Return the languages that the parts of an address may name, except those of the domain."""
+    host, _, rest = url.partition("://")[2].partition("/")
+    parts = _PART.finditer(f"{host.partition('.')[0]}/{rest}")
+    return {match[1].lower() for match in parts if match[0].lower() in _KNOWN}
 
 
 def is_translation(found: str, named: str, language: str) -> bool:
