@@ -272,7 +272,9 @@ def test_listing_is_a_sequence_of_what_is_listed_also_in_another_process() -> No
     assert repr(found) == repr(tuple(found))
 
 
-def test_bare_listing_tells_where_to_go() -> None:
-    assert tuple(read(SITEMAP).listed.bare()) == tuple(ListedUrl(url) for url in urls(SITEMAP))
+def test_bare_listing_tells_where_to_go_and_what_is_new() -> None:
+    dates = [each.modified_seconds for each in read(SITEMAP).listed]
+    bare = [ListedUrl(url, modified_seconds=date) for url, date in zip(urls(SITEMAP), dates, strict=True)]
+    assert list(read(SITEMAP).listed.bare()) == bare
     index = "<sitemapindex><sitemap><loc>/m</loc><lastmod>1970-01-02</lastmod></sitemap></sitemapindex>"
-    assert tuple(read(index).listed.bare()) == (ListedUrl("http://a.test/m", is_sitemap=True),)
+    assert tuple(read(index).listed.bare()) == (ListedUrl("http://a.test/m", "", 86400.0, None, True),)

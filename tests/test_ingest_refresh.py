@@ -381,3 +381,36 @@ def test_refreshes_after_the_last_checkpoint_are_collected_as_they_were(bench: R
     assert bench.unsaved.found == before.found
     assert bench.unsaved.counts == before.counts
     assert bench.brain.record(A).pages == 2 * pages
+
+
+def sitemap_of(*entries: tuple[str, float]) -> bytes:
+    rows = (f"<url><loc>{A}/{path}</loc><lastmod>{date_of(at)}</lastmod></url>" for path, at in entries)
+    return f"<urlset>{''.join(rows)}</urlset>".encode()
+
+
+def test_sitemap_gives_hints_of_what_changed_since_it_was_read_before(bench: RefreshBench) -> None:
+    now = bench.brain.at.wall
+    bench.first(body=sitemap_of(("a", now - 6 * DAY_SECONDS), ("b", now - 8 * DAY_SECONDS)))
+    assert bench.refreshes.hints.believed().urls == [f"{A}/a"]
+    day = now + 2 * DAY_SECONDS - 3_600
+    bench.again(body=sitemap_of(("b", now - 2 * DAY_SECONDS), ("c", day), ("d", day + DAY_SECONDS)))
+    assert bench.refreshes.hints.believed().urls == [f"{A}/a", f"{A}/c"]
+
+
+def test_long_sitemap_that_is_parsed_apart_gives_hints(bench: RefreshBench) -> None:
+    now = bench.brain.at.wall
+    body = sitemap_of(*((f"{page}?{'x' * 1_500}", now - 3_600) for page in range(600)))
+    bench.first(body=body)
+    assert len(bench.refreshes.hints) == 600
+
+
+def test_visit_to_a_hinted_page_tells_if_hints_of_its_host_are_right(bench: RefreshBench) -> None:
+    hints, told = bench.refreshes.hints, []
+    bench.first()
+    for status, body in ((200, OTHER), (200, OTHER), (304, b""), (503, b"")):
+        at = bench.brain.at.wall + DAY_SECONDS
+        hints.note(A, [(URL, at)], None, at)
+        bench.again(status, body)
+        told.append(hints.precision(A))
+    assert told == [2 / 3, 2 / 4, 2 / 5, 2 / 5]
+    assert not hints

@@ -205,6 +205,25 @@ def test_pages_to_be_visited_again_come_in_the_order_of_the_rows_given(repositor
     repository.close()
 
 
+def test_rows_of_urls_are_those_of_their_histories(repository: Repository) -> None:
+    """A URL that only waits for a cycle, one of another block and one that was never offered have no row."""
+    rows = [(url, 200, Change.NONE, np.nan, np.nan) for url in URLS]
+    repository.cycle(Batch(0, visits(rows, [START] * len(rows)), found(URLS)))
+    number = 1 + len(list(drain(repository, 1)))
+    repository.cycle(Batch(number, Collected(), found([f"{URLS[0]}/later", "http://later.example/"])))
+    asked = [*URLS, "http://h0.example/never", "http://never.example/"]
+    places = {}
+    for block in repository.blocks():
+        told = repository.rows_of(block, asked)
+        known = repository.histories(block).histories.row
+        own = {page.url: row for page, row in zip(repository.known_pages(block, known), known.tolist(), strict=True)}
+        assert told.tolist() == [own.get(url, -1) for url in asked]
+        assert repository.rows_of(block, []).tolist() == []
+        places.update(own)
+    assert set(places) == set(URLS)
+    repository.close()
+
+
 def test_importance_follows_from_links_and_depth_until_it_is_set(repository: Repository) -> None:
     near, far, linked = urls = URLS[:3]
     repository.cycle(Batch(0, Collected(), found([near])))

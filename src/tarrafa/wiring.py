@@ -49,7 +49,7 @@ from tarrafa.fetch import CurlTransport, MediaTypes, Resolver, parse_name_server
 from tarrafa.histories import DAY_SECONDS
 from tarrafa.keep import ArchiveSettings, HeadReader, open_archive
 from tarrafa.obey import product_token
-from tarrafa.refresh import POLICIES, Optimal, RefreshPolicy, RoundSettings
+from tarrafa.refresh import HINTS_LIMIT, POLICIES, Optimal, RefreshHints, RefreshPolicy, RoundSettings
 from tarrafa.schedule import (
     FROM_OUTSIDE,
     Backlinks,
@@ -140,16 +140,23 @@ def agent(
     brain = make_brain(hosts, bench, policies, is_known=web.is_known)
     checkpoints = Checkpoints(store, archive, hosts, clock, configuration.keep.checkpoint_seconds)
     reader = PageReader(_options(configuration), configuration.fetch.body_limit_bytes, url_cleaner(configuration))
-    refreshes = Refreshes(HeadReader(folder.archive), policies.limits.tables)
+    hints = RefreshHints(0 if limits.mode is RefreshMode.NOTHING else HINTS_LIMIT)
+    refreshes = Refreshes(HeadReader(folder.archive), policies.limits.tables, hints)
     ingest = Ingest(
         *(archive, web.request_headers, reader, brain.discovery, brain.visits, checkpoints, clock, refreshes, hooks)
     )
-    looks = _looks(configuration, folder, limits, store, brain.frontier, clock)
+    looks = _looks(configuration, folder, limits, store, brain.frontier, clock, hints)
     return Agent(brain, web, archive, ingest, checkpoints, clock, limits, looks)
 
 
 def _looks(
-    configuration: Configuration, folder: CrawlFolder, limits: RunLimits, store: Store, frontier: Frontier, clock: Clock
+    configuration: Configuration,
+    folder: CrawlFolder,
+    limits: RunLimits,
+    store: Store,
+    frontier: Frontier,
+    clock: Clock,
+    hints: RefreshHints,
 ) -> RefreshLooks | None:
     """Return what chooses collected pages that are visited again; None if none is. A round goes on after a kill."""
     if limits.mode is RefreshMode.NOTHING:
@@ -158,7 +165,7 @@ def _looks(
     if limits.mode is not RefreshMode.FOREVER:
         totals = store.checkpoint.totals
         _, began_at, refreshes = continue_round(folder.round, limits.mode, clock.now(), totals[REFRESHES])
-    return RefreshLooks(store.refresher(settings, began_at, instant_of(clock)), frontier, refreshes)
+    return RefreshLooks(store.refresher(settings, began_at, instant_of(clock)), frontier, refreshes, hints)
 
 
 def refresh_settings(configuration: Configuration, limits: RunLimits) -> RefreshSettings:

@@ -93,6 +93,10 @@ def page_cut(url: str, parts: Sequence[str]) -> None:
     event(_log, "page cut", url=url, parts=list(parts))
 
 
+def hints_dropped(host: str, count: int) -> None:
+    event(_log, "hints dropped", host=host, count=count)
+
+
 def _moment(wall: float) -> str:
     """Return a wall-clock time in UTC, to the second."""
     return datetime.fromtimestamp(wall, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -86,6 +86,7 @@ class StoredVisit(NamedTuple):
     stored: StoredAt
     annotations: Annotations
     landing: Landing
+    before_seconds: float | None = None  # when the visit before was, if it is known
 
 
 class UnsavedOwner(Protocol):
@@ -196,7 +197,8 @@ class Ingest:
         fields = (*fields, *([(FACTS, facts)] if facts else []), *landing.fields())
         asked = self._request_headers if refresh is None else (*self._request_headers, *refresh.conditions)
         stored = self._archive.append(page, asked, fields, original, arrival.packed)
-        return StoredVisit(stored, arrival.annotations, landing)
+        before = None if refresh is None else refresh.known.visited_seconds
+        return StoredVisit(stored, arrival.annotations, landing, before)
 
     def _facts(self, parsed: ParsedPage) -> str:
         page, found = parsed.page, parsed.extract
@@ -239,6 +241,8 @@ class Ingest:
             offered.merge_listed(listed)
         elif is_wanted and parsed.extract.listed:
             self._discovery.follow_listed(offered, parsed.extract, one_link_further(distance))
+        if is_wanted and parsed.extract.listed.modified_seconds:
+            self.refreshes.note_listed(parsed.page, parsed.extract.listed, visit.before_seconds)
         if landing.is_refresh:
             unsaved.merge_again(offered)
         else:

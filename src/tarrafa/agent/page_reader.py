@@ -48,7 +48,7 @@ class TimedExtract(NamedTuple):
 
 
 def extract_apart(page: Page, body: bytes, options: ExtractOptions) -> TimedExtract:
-    """Run in the other process. Of a long sitemap only the URLs are returned: unpickling blocks the event loop."""
+    """Run in the other process. Titles of a long sitemap are left out: unpickling blocks the event loop."""
     began = perf_counter()
     found = extract(page, body, options)
     return TimedExtract(found._replace(listed=found.listed.bare()), perf_counter() - began)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from tarrafa.agent.frontier import Frontier
 from tarrafa.agent.refresher import Refresher
 from tarrafa.clock import Instant
-from tarrafa.refresh import Load
+from tarrafa.refresh import NO_HINTS, Hints, Load, RefreshHints
 from tarrafa.verify import KnownPage
 
 
@@ -21,6 +21,7 @@ class QueueLoad(NamedTuple):
     unfinished_count: int
     held: Counter[int]  # pages that wait, by block
     is_settled: bool
+    hints: Hints = NO_HINTS  # which pages may have changed
 
     def of(self, block: int) -> Load:
         return Load(self.visited_count, self.held[block], self.unfinished_count, self.is_settled)
@@ -45,8 +46,15 @@ class RatedBlocks(Protocol):
 
 
 class RefreshLooks:
-    def __init__(self, refresher: Refresher, frontier: Frontier, refreshes_before: int = 0) -> None:
+    def __init__(
+        self,
+        refresher: Refresher,
+        frontier: Frontier,
+        refreshes_before: int = 0,
+        hints: RefreshHints | None = None,  # None if no lists are read
+    ) -> None:
         """`refreshes_before` are those that had been made when the round began."""
+        self._hints = hints
         self._refresher = refresher
         self._frontier = frontier
         self._refreshes_before = refreshes_before
@@ -65,7 +73,8 @@ class RefreshLooks:
         """Return what became of the pages that were chosen. `refreshes` are those that the crawl ever made."""
         queue = self._frontier.refresh
         visited = refreshes - self._refreshes_before
-        return QueueLoad(visited, queue.unfinished_count, queue.held_counts(), is_settled)
+        hints = NO_HINTS if self._hints is None else self._hints.believed()
+        return QueueLoad(visited, queue.unfinished_count, queue.held_counts(), is_settled, hints)
 
     def look(self, store: RatedBlocks, load: QueueLoad, at: Instant) -> ChosenPages | None:
         """Look at the next block; return None if there is none."""
@@ -73,7 +82,7 @@ class RefreshLooks:
         if block is None:
             return None
         store.rate(block)
-        pages = self._refresher.choose(block, load.of(block), at)
+        pages = self._refresher.choose(block, load.of(block), at, load.hints)
         return ChosenPages(block, pages, self._refresher.leaving(block))
 
     def take(self, chosen: ChosenPages | None, at: Instant) -> bool:

@@ -16,6 +16,8 @@ from tarrafa.configuration import HostTables
 from tarrafa.histories import DAY_SECONDS, Phase, host_rates
 from tarrafa.refresh import (
     BINS,
+    NO_HINTS,
+    Hints,
     Load,
     LookSettings,
     LookTime,
@@ -26,12 +28,13 @@ from tarrafa.refresh import (
     Rounds,
     RoundSettings,
     counts_of_values,
+    hint_weights,
     look,
     price_of,
     values_at,
     worth_visiting,
 )
-from tarrafa.verify import BlockHistories, KnownPage
+from tarrafa.verify import BlockHistories, KnownPage, positions_of
 
 F64 = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,6 +90,8 @@ class HistorySource(Protocol):
 
     def histories(self, block: int) -> BlockHistories: ...
 
+    def rows_of(self, block: int, urls: Sequence[str]) -> NDArray[np.int64]: ...
+
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]: ...
 
     def mean_rate(self) -> float: ...
@@ -112,8 +117,8 @@ class Refresher(Protocol):
         """Return the block to look at now; None if there is none."""
         ...
 
-    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
-        """Return the pages of a block that are to be visited, the best first."""
+    def choose(self, block: int, load: Load, at: Instant, hints: Hints = NO_HINTS) -> list[KnownPage]:
+        """Return the pages of a block that are to be visited, the best first. Hints are of pages of any block."""
         ...
 
     def leaving(self, block: int) -> list[KnownPage]:
@@ -162,17 +167,21 @@ class SteadyRefresh:
             self._rounds.wait(at.monotonic)
         return block
 
-    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
+    def choose(self, block: int, load: Load, at: Instant, hints: Hints = NO_HINTS) -> list[KnownPage]:
         found, policy = self._limited(block), self._settings.policy
         rates, intervals = rates_of(found, self._repository.mean_rate()), self._settings.intervals.of(found)
+        weights = weights_of(self._repository, block, found, hints)
 
         def first_counts() -> NDArray[np.int64]:
-            return counts_of_values(values_at(found.histories, rates, policy, at.wall, intervals))
+            return counts_of_values(values_at(found.histories, rates, policy, at.wall, intervals, weights))
 
+        if weights.any():
+            # Hints come at once for many pages; at the old price all of these would be chosen.
+            self._rounds.forget(block)
         price = self._rounds.price(block, first_counts, load, at.monotonic)
         time = LookTime(at.wall, self._rounds.round_seconds)
         chance = self._chance.random(len(rates))
-        chosen = look(found.histories, rates, policy, price, time, chance, intervals)
+        chosen = look(found.histories, rates, policy, price, time, chance, intervals, weights)
         turns = self._rounds.round_seconds / max(self._settings.delay_seconds, 1e-3)
         positions = best_of_hosts(found, chosen.chosen, int(min(max(turns, 1.0), HOST_PAGES)))
         self._rounds.note(block, chosen.counts, len(positions), self._blocks_count, at.monotonic)
@@ -241,15 +250,15 @@ class RefreshRound:
         if has_budget:
             self._price = None
 
-    def choose(self, block: int, load: Load, at: Instant) -> list[KnownPage]:
+    def choose(self, block: int, load: Load, at: Instant, hints: Hints = NO_HINTS) -> list[KnownPage]:
         budget = self._settings.budget
         left = None if budget is None else max(0, budget - load.visited_count - load.unfinished_count)
         self._is_last &= load.is_settled and not load.unfinished_count
         if self._price is None:
-            price = price_of(self._counts(at.wall), left or 0)
+            price = price_of(self._counts(at.wall, hints), left or 0)
             self._price = price._replace(share=1.0) if self._is_exact else price
         found = self._repository.histories(block)
-        values = self._values(found, at.wall)
+        values = self._values(block, found, at.wall, hints)
         chosen = np.flatnonzero(worth_visiting(values, self._price, self._chance.random(len(values))))
         positions = best_of_hosts(found, chosen[np.argsort(-values[chosen], kind="stable")], HOST_PAGES)
         return self._repository.known_pages(block, found.histories.row[positions[:left]])
@@ -263,14 +272,14 @@ class RefreshRound:
     def look_again(self, when: float) -> None:
         self._left, self.is_over, self.due_at = None, False, when
 
-    def _counts(self, wall: float) -> NDArray[np.int64]:
+    def _counts(self, wall: float, hints: Hints) -> NDArray[np.int64]:
         """Count the values of all pages."""
         counts = np.zeros(BINS, np.int64)
         for block in self._repository.blocks():
-            counts += counts_of_values(self._values(self._repository.histories(block), wall))
+            counts += counts_of_values(self._values(block, self._repository.histories(block), wall, hints))
         return counts
 
-    def _values(self, found: BlockHistories, wall: float) -> F64:
+    def _values(self, block: int, found: BlockHistories, wall: float, hints: Hints) -> F64:
         """Return what a visit to each page of a block is worth in this round."""
         histories = found.histories
         is_open = (histories.visited < self._began_at) & (histories.phase != Phase.DROPPED)
@@ -280,7 +289,8 @@ class RefreshRound:
             return np.where(is_open, np.maximum(wall - histories.visited, 1.0), 0.0)  # the oldest first
         rates = rates_of(found, self._repository.mean_rate())
         intervals = self._settings.intervals.of(found)
-        return np.where(is_open, values_at(histories, rates, self._settings.policy, wall, intervals), 0.0)
+        weights = weights_of(self._repository, block, found, hints)
+        return np.where(is_open, values_at(histories, rates, self._settings.policy, wall, intervals, weights), 0.0)
 
 
 def rates_of(block: BlockHistories, mean_rate: float) -> F64:
@@ -288,6 +298,15 @@ def rates_of(block: BlockHistories, mean_rate: float) -> F64:
     if not len(block.hosts):
         return np.empty(0)
     return host_rates(block.hosts, block.histories.shape, block.histories.days, mean_rate)[block.hosts]
+
+
+def weights_of(repository: HistorySource, block: int, found: BlockHistories, hints: Hints) -> F64:
+    """Return how much the hint of each page of a block counts; 0 for a page without one."""
+    if not hints.urls or not len(found.hosts):
+        return np.zeros(len(found.hosts))
+    rows = repository.rows_of(block, hints.urls)
+    positions = np.where(rows < 0, -1, positions_of(found.histories, np.maximum(rows, 0)))
+    return hint_weights(found.histories, positions, hints)
 
 
 def best_of_hosts(block: BlockHistories, chosen: Ints, limit: int) -> Ints:

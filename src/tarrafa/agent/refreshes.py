@@ -16,10 +16,11 @@ from tarrafa.agent.outcomes import NO_FILE
 from tarrafa.agent.validators import ValidatorTrust, conditions_of, hides_change, is_plain_turn
 from tarrafa.configuration import HostTables
 from tarrafa.errors import DamagedError
-from tarrafa.extract import Extract
+from tarrafa.extract import Extract, ListedUrls
 from tarrafa.histories import Change, Phase
 from tarrafa.keep import HeadReader, Place, StoredHead
 from tarrafa.records import Page, is_conditional
+from tarrafa.refresh import RefreshHints
 from tarrafa.urls import host_of
 from tarrafa.verify import KnownPage
 
@@ -29,9 +30,11 @@ _MISSING = (404, 410)
 class Refreshes:
     """What is learned of hosts is in memory only: after a start it is learned again."""
 
-    def __init__(self, reader: HeadReader, tables: HostTables) -> None:
+    def __init__(self, reader: HeadReader, tables: HostTables, hints: RefreshHints | None = None) -> None:
         self._reader = reader
         self._tables = tables
+        # Filled by note_listed, emptied as the pages are visited.
+        self.hints = RefreshHints() if hints is None else hints
         self.trust = ValidatorTrust()
         self._guard = DeploymentGuard()
 
@@ -66,25 +69,39 @@ class Refreshes:
     def land(self, refresh: PageRefresh | None, page: Page, found: Extract, body: bytes, facts: str) -> Landing:
         """Return what an answer says that was parsed, and learn from it about its host. It is called once for each."""
         if refresh is None:
+            self.hints.settle(host_of(page.url), page.url, None, is_right=None)
             return first_landing(page, found, body)
         if not (page.is_success or 300 <= page.status < 400):
             return self.lose(refresh.known, page.status, page.at)
         host = host_of(page.url)
         landing = read_landing(page, found, body, facts, refresh, self.trust.is_trusted(host))
         self._note(refresh, page, landing.change)
+        self._settle(refresh.known, is_right=landing.change is not Change.NONE)
         self._guard.note(host, page.at, is_turned=False)
         return landing
 
     def land_stored(self, refresh: PageRefresh, page: Page) -> Landing:
         """Return what an answer says that is what the archive has. It is called once for each."""
+        self._settle(refresh.known, is_right=False)
         self._guard.note(host_of(page.url), page.at, is_turned=False)
         return stored_landing(page, refresh)
 
     def lose(self, known: KnownPage, status: int, at: float) -> Landing:
         """Return what a refresh says that brought no page: an error, no answer, or a refusal."""
         host = host_of(known.url)
+        self._settle(known, is_right=None)
         self._guard.note(host, at, is_turned=status in _MISSING and known.phase is Phase.LIVE)
         return lost_landing(known, status, at, self._guard.doubts(host, at))
+
+    def note_listed(self, page: Page, listed: ListedUrls, read_before: float | None) -> None:
+        """Take the dates of a sitemap or feed as hints. `read_before` is when it was read the last time."""
+        host, entries = host_of(page.url), zip(listed.urls, listed.modified_seconds, strict=False)
+        dropped = self.hints.note(host, entries, read_before, page.at)
+        if dropped:
+            events.hints_dropped(host, dropped)
+
+    def _settle(self, known: KnownPage, *, is_right: bool | None) -> None:
+        self.hints.settle(host_of(known.url), known.url, known.visited_seconds, is_right=is_right)
 
     def _note(self, refresh: PageRefresh, page: Page, change: Change) -> None:
         if refresh.head is None or refresh.conditions or change is Change.NONE or not page.is_success:

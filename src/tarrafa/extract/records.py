@@ -144,8 +144,8 @@ class ListedUrls(_ColumnSequence[ListedUrl]):
         self.are_sitemaps = _drop_defaults(are_sitemaps, False)
 
     def bare(self) -> "ListedUrls":
-        """Return the URLs and whether each is a sitemap, without titles, dates and priorities."""
-        return ListedUrls(self.urls, are_sitemaps=self.are_sitemaps, is_cut=self.is_cut)
+        """Return the URLs, their dates and whether each is a sitemap, without titles and priorities."""
+        return ListedUrls(self.urls, (), self.modified_seconds, (), self.are_sitemaps, self.is_cut)
 
     @property
     def columns(

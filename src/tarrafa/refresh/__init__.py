@@ -5,6 +5,7 @@ best first. Pure: it does no I/O and reads no clock.
 
     policies   what a visit to each page is worth; one small class for each policy
     price      the value above which the bandwidth is filled, from counts of values
+    hints      what sitemaps and feeds say of pages that have changed
     page_limit which pages leave a collection that is full
     looks      a look at the pages of a block
     rounds     when blocks are looked at, and how many visits a round may choose
@@ -25,6 +26,7 @@ from tarrafa.refresh.hindsight import (
     freshness_at,
     ordered_visits,
 )
+from tarrafa.refresh.hints import HINTS_LIMIT, NO_HINTS, Hints, RefreshHints, hint_weights
 from tarrafa.refresh.looks import Look, LookSettings, LookTime, look, values_at
 from tarrafa.refresh.page_limit import PageLimit
 from tarrafa.refresh.policies import (
@@ -48,10 +50,13 @@ __all__ = [
     "BINS",
     "CHANGED",
     "ENDED",
+    "HINTS_LIMIT",
+    "NO_HINTS",
     "POLICIES",
     "UNCHANGED",
     "ByImportance",
     "FreshnessSums",
+    "Hints",
     "Load",
     "Look",
     "LookSettings",
@@ -65,6 +70,7 @@ __all__ = [
     "PastVisits",
     "Price",
     "Proportional",
+    "RefreshHints",
     "RefreshPolicy",
     "RoundSettings",
     "Rounds",
@@ -75,6 +81,7 @@ __all__ = [
     "fresh_shares",
     "freshness_at",
     "freshness_by_host",
+    "hint_weights",
     "look",
     "ordered_visits",
     "page_states",

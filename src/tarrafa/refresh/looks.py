@@ -45,25 +45,33 @@ def look(
     time: LookTime,
     chance: F64,
     settings: LookSettings = DEFAULT_SETTINGS,
+    hints: F64 | None = None,
 ) -> Look:
     """Choose the pages that are worth the price now.
 
-    `rates` are the mean rates of the hosts of the pages, `chance` random numbers from 0 to 1, one for each page.
+    `rates` are the mean rates of the hosts of the pages, `chance` random numbers from 0 to 1, and `hints` the weights
+    of hints that they have changed: one for each page.
     """
-    values = values_at(histories, rates, policy, time.now, settings)
+    hints = np.zeros(len(rates)) if hints is None else hints
+    values = values_at(histories, rates, policy, time.now, settings, hints)
     is_chosen = worth_visiting(values, price, chance)
     chosen = np.flatnonzero(is_chosen)
     order = np.argsort(-values[chosen], kind="stable")
     late = _late(histories, time.now, ~is_chosen & (values > 0), int(settings.longest_share * len(chosen)), settings)
     chosen = np.concatenate((late, chosen[order][: len(chosen) - len(late)]))
-    return Look(chosen, _next_counts(histories, rates, policy, chosen, time, settings))
+    return Look(chosen, _next_counts(histories, rates, policy, chosen, time, settings, hints))
 
 
 def values_at(
-    histories: Histories, rates: F64, policy: RefreshPolicy, now: float, settings: LookSettings = DEFAULT_SETTINGS
+    histories: Histories,
+    rates: F64,
+    policy: RefreshPolicy,
+    now: float,
+    settings: LookSettings = DEFAULT_SETTINGS,
+    hints: F64 | float = 0.0,
 ) -> F64:
     """Return what a visit to each page is worth at a moment; 0 for a page that must not be visited yet."""
-    values = policy.values(page_states(histories, rates, now))
+    values = policy.values(page_states(histories, rates, now, hints))
     is_open = (histories.not_before <= now) & (histories.visited + settings.shortest_seconds <= now)
     return np.where(is_open & (histories.phase != Phase.DROPPED), values, 0.0)
 
@@ -75,6 +83,7 @@ def _next_counts(
     chosen: NDArray[np.int64],
     time: LookTime,
     settings: LookSettings,
+    hints: F64,
 ) -> Counts:
     """Count the values of the pages as they will be at the next look, when the chosen ones have been visited.
 
@@ -83,8 +92,10 @@ def _next_counts(
     """
     visited = histories.visited.copy()
     visited[chosen] = time.now
+    left = hints.copy()
+    left[chosen] = 0.0
     later = histories._replace(visited=visited)
-    return counts_of_values(values_at(later, rates, policy, time.now + time.round_seconds, settings))
+    return counts_of_values(values_at(later, rates, policy, time.now + time.round_seconds, settings, left))
 
 
 def _late(

@@ -19,19 +19,25 @@ _CHANGES_MIN, _CHANGES_MAX = 1, 10
 class PageStates(NamedTuple):
     """What policies know of pages, one entry for each."""
 
-    elapsed_days: F64  # since the last visit
+    elapsed_days: F64  # since the last visit, and more if a hint says that the page has changed
     importance: NDArray[Any]  # mean 1
     belief: Belief
     changes: NDArray[Any]  # visits that found a change
     interval_days: NDArray[Any]  # between the last two visits, from 1 to 10
 
 
-def page_states(histories: Histories, rates: F64, now: float) -> PageStates:
-    """Return what policies know of pages, at a wall-clock time. `rates` are the mean rates of their hosts."""
+def page_states(histories: Histories, rates: F64, now: float, hints: F64 | float = 0.0) -> PageStates:
+    """Return what policies know of pages, at a wall-clock time.
+
+    `rates` are the mean rates of their hosts, and `hints` the weights of hints that the pages have changed. A hint of
+    precision p stands for the time in which a page of the believed rate changes with probability p.
+    """
+    belief = joined(prior(rates), histories.shape, histories.days)
+    elapsed = np.maximum(now - histories.visited.astype(np.float64), 0.0) / DAY_SECONDS
     return PageStates(
-        np.maximum(now - histories.visited.astype(np.float64), 0.0) / DAY_SECONDS,
+        elapsed + hints * belief.days / belief.shape,
         importance_of(histories.importance),
-        joined(prior(rates), histories.shape, histories.days),
+        belief,
         histories.changes,
         interval_days(histories.interval),
     )

@@ -61,8 +61,12 @@ class Rounds:
         self._left = [each for each in self._left if each in known] or list(blocks)
         return self._left.pop(0) if self._left else None
 
+    def forget(self, block: int) -> None:
+        """Forget the counts of a block, because they did not foresee the values that its pages have now."""
+        self._counts.pop(block, None)
+
     def price(self, block: int, first_counts: Callable[[], Counts], load: Load, now: float) -> Price:
-        """Return the price for a look at a block. `first_counts` counts its values now: its first look needs that.
+        """Return the price for a look at a block. `first_counts` counts its values now, if there are no counts of it.
 
         As many pages are worth the price, over all blocks, as can be visited in a round.
         """

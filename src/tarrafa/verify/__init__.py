@@ -41,6 +41,7 @@ from tarrafa.verify.contract import (
     drain,
 )
 from tarrafa.verify.memory_repository import MemoryRepository
+from tarrafa.verify.page_histories import positions_of
 from tarrafa.verify.veuniq import (
     RepositoryBounds,
     Veuniq,
@@ -94,5 +95,6 @@ __all__ = [
     "known_urls",
     "locate",
     "look_up",
+    "positions_of",
     "problems_of",
 ]

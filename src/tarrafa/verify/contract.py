@@ -340,6 +340,10 @@ class Repository(UniquenessEngine, Protocol):
         """
         ...
 
+    def rows_of(self, block: int, urls: Sequence[str]) -> NDArray[np.int64]:
+        """Return the row of each URL in a block; -1 for one that the block does not have."""
+        ...
+
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
         """Return collected URLs of a block by the rows of their histories, in the order given."""
         ...

@@ -362,6 +362,10 @@ class MemoryRepository:
         hosts = np.array(found.url_hosts, np.int64)[histories.row]
         return BlockHistories(histories, hosts, list(found.hosts))
 
+    def rows_of(self, block: int, urls: Sequence[str]) -> NDArray[np.int64]:
+        found, here = [self._urls.get(url) for url in urls], self._blocks[block]
+        return np.array([-1 if each is None or each.host.block is not here else each.order for each in found], np.int64)
+
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
         found = self._blocks[block]
         part = taken(found.histories, positions_of(found.histories, rows))

@@ -136,6 +136,9 @@ class _Collection:
             taken(self.histories_of_all, self.looked_at), self._pages.hosts[self.looked_at], self._names
         )
 
+    def rows_of(self, block: int, urls: Sequence[str]) -> NDArray[np.int64]:  # noqa: ARG002 - the contract's
+        return np.full(len(urls), -1, np.int64)
+
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:  # noqa: ARG002 - the contract's
         visited = self.histories_of_all.visited[rows].tolist()
         return [

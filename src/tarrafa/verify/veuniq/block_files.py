@@ -49,7 +49,10 @@ class BlockFiles:
 
     def load(self, block: Block) -> BlockContent:
         """Return what readers need of a block."""
-        return BlockContent([self._run(stored) for stored in block.runs], self.rows(block), self.hosts(block))
+        return BlockContent(self.runs(block), self.rows(block), self.hosts(block))
+
+    def runs(self, block: Block) -> list[FingerprintRun]:
+        return [self._run(stored) for stored in block.runs]
 
     def histories(self, block: Block) -> Histories:
         return Histories(*self._columns(block.histories, HISTORY_TYPES))

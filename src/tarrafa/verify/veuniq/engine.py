@@ -10,7 +10,7 @@ The steps of a cycle. Until the manifest is replaced nothing has happened, and a
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -193,6 +193,9 @@ class Veuniq:
 
     def histories(self, block: int) -> BlockHistories:
         return self._reader().histories(self._block(block))
+
+    def rows_of(self, block: int, urls: Sequence[str]) -> NDArray[np.int64]:
+        return self._reader().rows_of(self._block(block), urls)
 
     def known_pages(self, block: int, rows: NDArray[np.uint32]) -> list[KnownPage]:
         return self._reader().known_pages(self._block(block), rows)

@@ -163,6 +163,14 @@ class RepositoryReader:
         hosts = columns.host[found.row].astype(np.int64)
         return BlockHistories(_with_importance(found, columns), hosts, names)
 
+    def rows_of(self, block: Block, urls: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of URLs in a block: see `Repository.rows_of`."""
+        fingerprints = keys_of(urls, self._seed).fingerprints
+        order = np.argsort(fingerprints, kind="stable")
+        rows = np.empty(len(order), np.int64)
+        rows[order] = find(self._files.runs(block), fingerprints[order])
+        return rows
+
     def known_pages(self, block: Block, rows: NDArray[np.uint32]) -> list[KnownPage]:
         """Return collected URLs of a block: see `Repository.known_pages`."""
         if not len(rows):
