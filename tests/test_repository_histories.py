@@ -176,7 +176,7 @@ def test_history_of_a_url_is_told_with_all_that_is_known_of_it(repository: Repos
     history = known.history
     assert history is not None
     last = int(START + 10 * DAY_SECONDS)
-    assert history[:7] == (Phase.LIVE, last, last, last + 3_600, 2, 1, 0)
+    assert history[:7] == (Phase.LIVE, last, last, last, 2, 1, 0)
     assert history.importance == pytest.approx(1)
     assert 0 < history.changes_per_day < 1
     assert [each.history for each in repository.urls_of("http://h0.example") if each.url == url] == [history]
@@ -360,7 +360,7 @@ def test_the_file_of_histories_is_one_column_after_the_other(tmp_path: Path) -> 
         *(2, 0),  # rows
         *(int(START + 2 * DAY_SECONDS), int(START + 100)),  # visited
         *(int(START + 2 * DAY_SECONDS), int(START + 100)),  # changed
-        *(int(START + 2 * DAY_SECONDS) + 3_600, int(START + 100 + DAY_SECONDS)),  # not before
+        *(int(START + 2 * DAY_SECONDS), int(START + 100 + DAY_SECONDS)),  # not before
     ]
     assert np.frombuffer(data, "<f4", 4, 32)[1::2].tolist() == [0, 0]
     assert (np.frombuffer(data, "<f4", 4, 32)[::2] != 0).all()
