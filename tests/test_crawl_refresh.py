@@ -155,7 +155,8 @@ def test_known_seed_that_is_named_again_says_when_it_was_visited_and_how_to_refr
 ) -> None:
     folder = tmp_path / "crawl"
     crawled(web, folder, "--pages", "20")
-    done = run(*arguments(web, folder, "--pages", "21"))
+    assert "was visited" not in run(*arguments(web, folder)).stderr
+    done = run(*arguments(web, folder))
     assert f"{web.url} was visited on " in done.stderr
     assert "tarrafa refresh --dir" in done.stderr
     assert "was visited" not in run(*arguments(web, folder, "--again", "--time", "1s")).stderr

@@ -29,6 +29,7 @@ def test_names_are_stored_so_they_stay() -> None:
         "hosts": "agents/07/hosts/hosts.sqlite",
         "host_journal": "agents/07/hosts/journal",
         "status": "agents/07/status.json",
+        "round": "agents/07/round.json",
     }
 
 

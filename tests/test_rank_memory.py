@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from archive_pages import quick_folder
 from tarrafa.rank import (
+    DocumentRows,
     GenerationWriter,
     GraphParts,
     LinkRows,
@@ -34,6 +35,9 @@ def add_links(parts: GraphParts, urls_count: int, links_per_page: int) -> None:
         pages = np.arange(first, min(urls_count, first + PART_ROWS // links_per_page))
         sources = np.repeat(pages, links_per_page)
         targets = np.where(np.arange(len(sources)) % 2, draw.integers(0, urls_count, len(sources)), sources + 1)
+        documents = DocumentRows()
+        documents.add(document_batch(pages))
+        parts.add("00", RowKind.DOCUMENTS, PART_ROWS, 1, documents.part())
         rows = LinkRows(lambda _: False)
         rows.add(batch(sources, targets % urls_count))
         parts.add("00", RowKind.LINKS, PART_ROWS, 1, rows.part())
@@ -48,6 +52,19 @@ def batch(sources: arrays.I64, targets: arrays.I64) -> pa.RecordBatch:
         "kind": ["a"] * len(sources),
     }
     moments = pa.array([0] * len(sources), pa.timestamp("us", tz="UTC"))
+    return pa.RecordBatch.from_pydict({**columns, "fetched_at": moments})
+
+
+def document_batch(pages: arrays.I64) -> pa.RecordBatch:
+    count = len(pages)
+    columns = {
+        "url": [url(number) for number in pages.tolist()],
+        "outcome": ["fetched"] * count,
+        "canonical": [""] * count,
+        "directives": pa.array([[]] * count, pa.list_(pa.string())),
+        "signature": pa.array(pages, pa.uint64()),
+    }
+    moments = pa.array([0] * count, pa.timestamp("us", tz="UTC"))
     return pa.RecordBatch.from_pydict({**columns, "fetched_at": moments})
 
 

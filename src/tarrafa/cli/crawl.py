@@ -159,8 +159,8 @@ def _mode(*, is_forever: bool, is_again: bool) -> RefreshMode:
 
 
 def _tell_known(folder: CrawlFolder, urls: Sequence[str]) -> None:
-    """Tell of seeds that were visited before: a crawl does not visit them again by itself."""
-    if not folder.exists():
+    """Tell of seeds that were visited before, if nothing was left to visit: the crawl would end at once."""
+    if not folder.exists() or folder.read_status().get("ending") != Ending.DONE:
         return
     known = [(url, found.at_seconds) for url in urls[:_TOLD_SEEDS] if (found := look_up(folder.repository, url))]
     for url, at_seconds in known:
