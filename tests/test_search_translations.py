@@ -44,11 +44,11 @@ def test_translations_have_addresses_that_differ_in_the_language_part(
     assert (other, named) in set(translated_urls(url, language))
 
 
-def test_part_that_is_not_the_language_of_the_page_stays() -> None:
+def test_part_in_the_language_of_the_page_is_the_one_that_is_replaced() -> None:
     """The pages of a department IT are in English."""
-    assert not any(
-        "/fr/support" in url and "/it/" not in url for url, _ in translated_urls("http://a.example/it/support", "en")
-    )
+    found = {url for url, _ in translated_urls("http://a.example/en/it/support", "en")}
+    assert "http://a.example/de/it/support" in found
+    assert "http://a.example/en/de/support" not in found
 
 
 def test_page_without_language_has_no_translations() -> None:
@@ -71,7 +71,10 @@ def test_translations_lead_back(one: str, other: str, shape: str) -> None:
 
 def test_language_must_agree_with_the_address() -> None:
     assert is_translation("de", "de", "en")
+    assert is_translation("en", "da", "de")
+    assert is_translation("en", "en", "en")
     assert not is_translation("en", "de", "en")
+    assert not is_translation("", "de", "en")
     assert is_translation("de", "", "en")
     assert not is_translation("en", "", "en")
     assert not is_translation("", "", "en")
@@ -130,8 +133,8 @@ def test_result_in_a_required_language_stands_alone(tmp_path: Path) -> None:
     assert (hit.language, hit.translations) == ("ja", ())
 
 
-def test_pages_whose_language_is_not_that_of_the_address_stay_apart(tmp_path: Path) -> None:
-    pages = [row(f"{part}/x", f"net {part}", language="en") for part in ("de", "en", "it")]
+def test_pages_in_one_language_that_their_addresses_do_not_name_stay_apart(tmp_path: Path) -> None:
+    pages = [row(f"{part}/x", f"net {part}", language="en") for part in ("de", "fr", "it")]
     assert len(searched(tmp_path, *pages).search(SearchRequest("net")).hits) == 3
 
 
@@ -178,6 +181,14 @@ def test_untranslated_copies_are_folded_with_translations(tmp_path: Path) -> Non
     search = searched(tmp_path, *english, row("fr/x", "net filet", language="fr"))
     (hit,) = search.search(SearchRequest("net", reader_languages=("en",))).hits
     assert (hit.url, hit.translations) == ("http://example.org/en/x", (("fr", "http://example.org/fr/x"),))
+
+
+@pytest.mark.parametrize("text", ["net", "net net net net"])
+def test_page_that_is_not_translated_is_folded_with_translations(tmp_path: Path, text: str) -> None:
+    """Whichever comes first, and without the original: it may not be collected."""
+    search = searched(tmp_path, row("da/x", text, language="en"), row("fr/x", "net filet net", language="fr"))
+    (hit,) = search.search(SearchRequest("net", reader_languages=("en",))).hits
+    assert (hit.url, hit.translations) == ("http://example.org/da/x", (("fr", "http://example.org/fr/x"),))
 
 
 def test_canonical_wins_over_links() -> None:

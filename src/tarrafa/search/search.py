@@ -6,6 +6,7 @@ of that page are read from disk, so the hundredth page takes as long as the firs
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -290,10 +291,14 @@ def _fold_translations(order: _Order) -> Iterator[list[int]]:
     """
     fingerprints = order.candidates.fingerprint[order.order].tolist()
     groups = {fingerprints[place]: number for number, group in enumerate(order.groups) for place in group}
+    site = order.candidates.site[order.order].tolist()
+    sites = [site[group[0]] for group in order.groups]
+    shared = Counter(sites)
     folded: set[int] = set()
     for count, number in enumerate(each for each in range(len(order.groups)) if each not in folded):
         result = [number]
-        if count < _TRANSLATED_RESULTS and order.plan.language is None:
+        is_alone = shared[sites[number]] == 1
+        if count < _TRANSLATED_RESULTS and order.plan.language is None and not is_alone:
             result += sorted(_translations(order, number, groups, folded))
             folded.update(result)
         yield result

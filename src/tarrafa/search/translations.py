@@ -1,8 +1,9 @@
 """Translations of a page, by their addresses. Pure.
 
 Addresses of translations are the same but for a language part: `/pt-br/guide` and `/de/guide`, `x.fr.html` and
-`x.en.html`, `fr.example.org/x`, `?lang=fr`. The original may have none: `/guide` and `/de/guide`. A part counts only if
-the page is in the language that it names. So `/it/support` in English is no translation.
+`x.en.html`, `fr.example.org/x`, `?lang=fr`. The original may have none: `/guide` and `/de/guide`. Pages at such addresses are translations if
+their languages differ. A page that is not translated yet often stands in the folder of the translation: `/da/guide` in
+English is a translation of `/de/guide` in German, and none of `/en/guide`.
 
 The addresses that translations may have are made rather than compared: results are known by the fingerprints of their
 URLs, and so only the documents that are translations need to be read.
@@ -40,7 +41,9 @@ def translated_urls(url: str, language: str) -> Iterator[tuple[str, str]]:
     if not language:
         return
     start = url.find("://") + 3
-    places = [match.span() for match in _PART.finditer(url, start) if match[1].lower() == language][:_PLACES_LIMIT]
+    parts = [match for match in _PART.finditer(url, start) if match[0].lower() in _KNOWN]
+    own = [match for match in parts if match[1].lower() == language]
+    places = [match.span() for match in own or parts][:_PLACES_LIMIT]
     for begin, end in places:
         before, after = url[:begin], url[end:]
         yield from ((f"{before}{tag}{after}", named) for tag, named in _TAGS.items() if tag != url[begin:end])
@@ -83,8 +86,11 @@ def _named(url: str) -> set[str]:
 
 
 def is_translation(found: str, named: str, language: str) -> bool:
-    """Return True if a page in the language `found`, whose address names one, is a translation of one in `language`."""
-    return found == named if named else found not in ("", language)
+    """Return True if a page in the language `found` is a translation of one in `language`.
+
+    Pages in one language may be, too, for two regions, if the address names that language.
+    """
+    return bool(found) and (found == named or found != language)
 
 
 def choose_language(languages: Sequence[str], wanted: Sequence[str]) -> int:
