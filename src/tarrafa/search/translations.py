@@ -1,9 +1,9 @@
 """Translations of a page, by their addresses. Pure.
 
 Addresses of translations are the same but for a language part: `/pt-br/guide` and `/de/guide`, `x.fr.html` and
-`x.en.html`, `fr.example.org/x`, `?lang=fr`. The original may have none: `/guide` and `/de/guide`. Pages at such addresses are translations if
-their languages differ. A page that is not translated yet often stands in the folder of the translation: `/da/guide` in
-English is a translation of `/de/guide` in German, and none of `/en/guide`.
+`x.en.html`, `fr.example.org/x`, `?lang=fr`. The original may have none: `/guide` and `/de/guide`. Pages at such
+addresses are translations if their languages differ. A page that is not translated yet often stands in the folder of
+the translation: `/da/guide` in English is a translation of `/de/guide` in German, and none of `/fr/guide` in English.
 
 The addresses that translations may have are made rather than compared: results are known by the fingerprints of their
 URLs, and so only the documents that are translations need to be read.
