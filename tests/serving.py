@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -212,6 +213,9 @@ class FakeSearch:
             assert self.may_end.wait(30)
         if request.text == "broken":
             raise RuntimeError("/secret/place is broken")
+        if request.text == "translated":
+            translations = (("en", "http://porto.example/en/net?a&b"), ("ja", "http://porto.example/ja/net"))
+            return Results((replace(HITS[1], translations=translations),), 1, 0.001, 1)
         if request.text == "nothing":
             return Results((), 0, 0.001, 1, suggestion="tarrafa")
         if request.text == "tarafa" and not request.verbatim:

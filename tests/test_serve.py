@@ -4,6 +4,8 @@ import asyncio
 import threading
 from pathlib import Path
 
+import pytest
+
 import serving
 from serving import (
     HITS,
@@ -44,6 +46,30 @@ def test_result_shows_title_snippet_address_date_and_rank(page: Served) -> None:
     assert "25 results · 4.2 ms" in words
     assert "1 duplicate" in words
     assert "<mark>pesca</mark>" in answer.text
+
+
+def test_translations_are_linked_by_their_languages(page: Served) -> None:
+    answer = page.ask("/search?q=translated&lang=en")
+    assert "Also in English, ja" in words_of(answer)
+    assert 'href="http://porto.example/en/net?a&amp;b" hreflang="en"' in answer.text
+    (hit,) = page.ask("/api/search?q=translated").json["hits"]
+    assert [each["language"] for each in hit["translations"]] == ["en", "ja"]
+
+
+@pytest.mark.parametrize(
+    ("path", "accepted", "languages"),
+    [
+        ("/search?q=tarrafa", "de-AT, en;q=0.5, *;q=0.1, pt;q=0.8", ("de", "pt", "en")),
+        ("/search?q=tarrafa&lang=pt", "de", ("pt", "de")),
+        ("/search?q=tarrafa&lang=%22", "", ()),
+        ("/api/search?q=tarrafa&lang=pt-BR,fr", "de", ("pt-BR", "fr", "de")),
+    ],
+)
+def test_languages_of_the_reader_are_the_setting_then_those_that_the_browser_accepts(
+    page: Served, path: str, accepted: str, languages: tuple[str, ...]
+) -> None:
+    assert page.ask(path, accept_language=accepted).status == 200
+    assert page.search.requests[-1].reader_languages == languages
 
 
 def test_everything_from_strangers_is_escaped(page: Served) -> None:
