@@ -327,7 +327,7 @@ def test_hosts_are_told_as_a_resolvers_map() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "hint"),
     [
-        ("GET", "/__x", 404, "try /__truth, /__log, /__clock, /__hosts"),
+        ("GET", "/__x", 404, "try /__truth, /__copies, /__log, /__clock, /__hosts"),
         ("GET", "/__", 404, "try /__truth"),
         ("GET", "/__log?entries=x", 400, "entries=100"),
         ("GET", "/__log?entries=-1", 400, "entries=100"),

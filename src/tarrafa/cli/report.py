@@ -9,12 +9,13 @@ from rich.table import Table
 
 from tarrafa.cli.common import console, folder_option, open_crawl, require_writable, show_json, switch
 from tarrafa.disk import output_file
-from tarrafa.report import ReportSection, html_page, make_report, sections_of
+from tarrafa.report import ReportSection, SyntheticWebTruth, html_page, make_report, sections_of
 
 EXAMPLES = [
     ("tarrafa report --dir crawl", "show tables of types, states, hosts, space, time and more"),
     ("tarrafa report --dir crawl --out report.html", "write them as an HTML file with plots"),
     ("tarrafa report --dir crawl --json", "print them as JSON"),
+    ("tarrafa report --dir crawl --truth http://127.0.0.1:8800/", "compare freshness with the truth of tarrafa web"),
 ]
 
 _TIME_ROWS = 12  # intervals of time that a terminal shows
@@ -26,13 +27,22 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="write an HTML page with plots to this file")
     ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", metavar="URL", help="ask this synthetic web how fresh its copies are in truth"),
+    ] = None,
     as_json: Annotated[bool, switch("--json", "print one JSON object")] = False,
 ) -> None:
     """Report statistics of what a crawl has saved. Works while the crawl runs."""
     folder, configuration = open_crawl(context, directory)
     if out is not None:
         require_writable(out)
-    report = make_report(folder, configuration.crawl.in_flight, configuration.refresh.policy)
+    report = make_report(
+        folder,
+        configuration.crawl.in_flight,
+        configuration.refresh.policy,
+        truth=None if truth is None else SyntheticWebTruth(truth),
+    )
     if out is not None:
         page = html_page(directory.resolve().name, time.time(), sections_of(report))
         with output_file(out) as file:

@@ -15,7 +15,7 @@ best first. Pure: it does no I/O and reads no clock.
 Not done here: storing histories (`verify`), and politeness: a refresh takes a turn of its host like every visit.
 """
 
-from tarrafa.refresh.estimates import FreshnessSums, expected_ages, fresh_shares, freshness_by_host
+from tarrafa.refresh.estimates import WRONG_DAYS, FreshnessSums, expected_ages, fresh_shares, freshness_by_host
 from tarrafa.refresh.hindsight import (
     CHANGED,
     ENDED,
@@ -54,6 +54,7 @@ __all__ = [
     "NO_HINTS",
     "POLICIES",
     "UNCHANGED",
+    "WRONG_DAYS",
     "ByImportance",
     "FreshnessSums",
     "Hints",

@@ -21,6 +21,7 @@ from tarrafa.refresh import (
     freshness_at,
     freshness_by_host,
 )
+from tarrafa.report.true_freshness import CopySample, TrueFreshness
 from tarrafa.verify import BlockHistories
 from tarrafa.versions import MERE_VISITS
 
@@ -47,6 +48,8 @@ class FreshnessFacts:
         self.total = FreshnessSums()
         self.phases = np.zeros(len(Phase), np.int64)
         self.sample = VisitSample()
+        self.copies: CopySample | None = None  # read if a synthetic web is asked for the truth
+        self.true: TrueFreshness | None = None
         self._top: list[HostFreshness] = []
         self._first_at, self._last_at = float("inf"), 0.0
 
@@ -69,6 +72,8 @@ class FreshnessFacts:
 
     def read_documents(self, batch: pa.RecordBatch) -> None:
         """Read rows of documents, one for each visit."""
+        if self.copies is not None:
+            self.copies.read(batch)
         batch = batch.filter(pc.invert(pc.is_in(batch.column("outcome"), pa.array(_NOTHING))))
         if not batch.num_rows:
             return
@@ -84,11 +89,12 @@ class FreshnessFacts:
 
     def over_time(self, points: int) -> list[PastFreshness]:
         """Return how fresh the collection was at moments from the first visit until now."""
+        return freshness_at(self.sample.visits(), self._moments(points))
+
+    def _moments(self, points: int) -> NDArray[np.float64]:
         if not self._last_at:
-            return []
-        until = max(self.now, self._last_at)
-        moments = np.linspace(self._first_at, until, points + 1)[1:]
-        return freshness_at(self.sample.visits(), moments)
+            return np.empty(0)
+        return np.linspace(self._first_at, max(self.now, self._last_at), points + 1)[1:]
 
     def as_json(self, points: int) -> dict[str, Any]:
         return {
@@ -99,6 +105,7 @@ class FreshnessFacts:
             "hosts": [each.as_json() for each in self.top],
             "sampled_share": self.sample.share,
             "over_time": [each._asdict() for each in self.over_time(points)],
+            "true": None if self.true is None else self.true.as_json(self._moments(points)),
         }
 
 

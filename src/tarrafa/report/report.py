@@ -18,7 +18,9 @@ from tarrafa.report.document_facts import FIRST_PAGES, REPORT_COLUMNS, DocumentF
 from tarrafa.report.freshness_facts import FreshnessFacts
 from tarrafa.report.host_facts import HostFacts
 from tarrafa.report.spent_time import per_1000
-from tarrafa.verify import block_histories, counts_of
+from tarrafa.report.true_freshness import CopySample, true_freshness
+from tarrafa.report.web_truth import WebTruth
+from tarrafa.verify import block_histories, counts_of, known_urls
 
 TOP = 20  # rows of a table
 SPANS = 60  # of time
@@ -143,13 +145,21 @@ class Report:
         }
 
 
-def make_report(folder: CrawlFolder, in_flight: int, policy: str = "optimal", now: float | None = None) -> Report:
+def make_report(
+    folder: CrawlFolder,
+    in_flight: int,
+    policy: str = "optimal",
+    now: float | None = None,
+    truth: WebTruth | None = None,
+) -> Report:
     """Report what is saved now. What a running crawl saves meanwhile may or may not be included.
 
-    `policy` is the one by which pages are visited again; `now` is the wall-clock time.
+    `policy` is the one by which pages are visited again; `now` is the wall-clock time. `truth` is
+    asked how fresh the copies are in truth.
     """
     ranks = Ranks.open(folder.ranks)
     freshness = FreshnessFacts(policy, time.time() if now is None else now)
+    freshness.copies = None if truth is None else CopySample()
     documents, hosts, totals = DocumentFacts(ranks, freshness), HostFacts(), Totals()
     host_statuses: dict[str, dict[str, int]] = {}
     agents = list(agents_of(folder.root))
@@ -161,6 +171,8 @@ def make_report(folder: CrawlFolder, in_flight: int, policy: str = "optimal", no
         totals.update(agent_totals)
         freshness.read_histories(block_histories(agent.repository))
         documents.read(read_batches(agent.documents, DOCUMENTS, number, REPORT_COLUMNS))
+    if truth is not None:
+        _ask(truth, freshness, agents)
     status = folder.read_status()
     return Report(
         is_running=folder.is_locked(),
@@ -176,6 +188,19 @@ def make_report(folder: CrawlFolder, in_flight: int, policy: str = "optimal", no
         has_ranks=ranks is not None,
         freshness=freshness,
     )
+
+
+def _ask(truth: WebTruth, freshness: FreshnessFacts, agents: Iterable[CrawlPaths]) -> None:
+    assert freshness.copies is not None
+    urls = {copy.url for copy in freshness.copies.copies()}
+    importance = {
+        known.url: known.history.importance
+        for agent in agents
+        for known in known_urls(agent.repository)
+        if known.history is not None and known.url in urls
+    }
+    hosts = [each.host for each in freshness.top]
+    freshness.true = true_freshness(truth, freshness.copies, importance, hosts, freshness.now)
 
 
 def _add_statuses(into: dict[str, dict[str, int]], added: Mapping[str, Mapping[str, int]]) -> None:

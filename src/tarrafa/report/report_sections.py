@@ -5,18 +5,22 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+
 from tarrafa.agent import CHANGED, REFRESHES
 from tarrafa.histories import DAY_SECONDS, Phase
 from tarrafa.report.counters import Histogram, HistogramBar, TextCounter
 from tarrafa.report.document_facts import CUT_PAGES, FIRST_PAGES
 from tarrafa.report.report import LEVELS, SPANS, TOP, DiskUsage, Report
 from tarrafa.report.spent_time import paper_rows, spent_rows
+from tarrafa.report.true_freshness import TrueSums
 from tarrafa.texts import cut, printable
 from tarrafa.units import rough_duration, rough_size
 
 CUT_ROWS = 100  # of the table of pages that were cut
 WALL_ROWS = 50  # of the table of hosts behind a bot wall
 PATTERN_ROWS = 50  # of the table of patterns that are visited less
+_TRUE_COLUMNS = ("true fresh", "true mean age")
 _NAME_LIMIT = 100  # characters of a text from outside
 
 
@@ -54,6 +58,7 @@ def sections_of(report: Report, spans_limit: int = SPANS) -> list[ReportSection]
         *_spent(report),
         _over_time(report, spans_limit),
         _freshness(report),
+        _true_freshness(report),
         _phases(report),
         _fresh_hosts(report),
         _fresh_over_time(report, spans_limit),
@@ -241,6 +246,24 @@ def _freshness(report: Report) -> ReportSection:
     return ReportSection("Freshness", note, ("", ""), rows if total.pages else [])
 
 
+def _true_freshness(report: Report) -> ReportSection:
+    true, estimated = report.freshness.true, report.freshness.total
+    title, columns = "True freshness", ("", "true", "estimated")
+    if true is None:
+        return ReportSection(title, "", columns, [])
+    total = true.total
+    rows = [
+        ("copies whose truth is known", f"{total.pages:,.0f}", f"{estimated.pages:,.0f}"),
+        ("fresh copies", f"{total.mean(total.fresh):.1%}", f"{estimated.mean(estimated.fresh):.1%}"),
+        ("mean age of copies", _days(total.mean(total.age_days)), _days(estimated.mean(estimated.age_days))),
+        ("the same in the web's time", _days(total.mean(total.web_age_days)), ""),
+        ("stale for more than a week", f"{total.mean(total.wrong):.1%}", f"{estimated.mean(estimated.wrong):.1%}"),
+        ("copies of which the web cannot tell", f"{true.unknown:,}", ""),
+    ]
+    sampled = "" if true.sampled_share == 1 else f"; true: of {true.sampled_share:.1%} of the pages"
+    return ReportSection(title, f"as the synthetic web tells, by importance{sampled}", columns, rows)
+
+
 def _phases(report: Report) -> ReportSection:
     phases = report.freshness.phases
     counts = {phase.name.lower(): int(phases[phase]) for phase in Phase if phases[phase]}
@@ -248,6 +271,7 @@ def _phases(report: Report) -> ReportSection:
 
 
 def _fresh_hosts(report: Report) -> ReportSection:
+    true = report.freshness.true
     rows = [
         (
             _name(host),
@@ -256,18 +280,27 @@ def _fresh_hosts(report: Report) -> ReportSection:
             _days(sums.mean(sums.age_days)),
             f"{sums.visits:,.0f}",
             f"{sums.changed_share:.1%}" if sums.visits > sums.pages else "",
+            *(_true_cells(true.hosts.get(host, TrueSums())) if true else ()),
         )
         for host, sums in report.freshness.top
     ]
-    columns = ("host", "copies", "fresh", "mean age", "visits", "found a change")
+    columns = ("host", "copies", "fresh", "mean age", "visits", "found a change", *(_TRUE_COLUMNS if true else ()))
     return ReportSection("Freshness of the hosts with most copies", "estimated, as above", columns, rows)
 
 
+def _true_cells(sums: TrueSums) -> tuple[str, str]:
+    return (f"{sums.mean(sums.fresh):.1%}", _days(sums.mean(sums.age_days))) if sums.pages else ("", "")
+
+
 def _fresh_over_time(report: Report, limit: int) -> ReportSection:
-    found = report.freshness.over_time(limit)
+    found, true = report.freshness.over_time(limit), report.freshness.true
+    past = true.over_time.at(np.array([each.at_seconds for each in found])) if true else [None] * len(found)
     rows = [
-        (_moment(each.at_seconds), f"{each.pages:,}", f"{each.freshness:.1%}", _days(each.age_days))
-        for each in found
+        (
+            *(_moment(each.at_seconds), f"{each.pages:,}", f"{each.freshness:.1%}", _days(each.age_days)),
+            *((f"{then.freshness:.1%}", _days(then.age_days)) if then else ()),
+        )
+        for each, then in zip(found, past, strict=True)
         if each.pages
     ]
     bars = [(_moment(each.at_seconds), each.freshness, f"{each.freshness:.1%}") for each in found if each.pages]
@@ -275,7 +308,7 @@ def _fresh_over_time(report: Report, limit: int) -> ReportSection:
     note = "judged by what later visits found, all pages alike" + (
         "" if sampled == 1 else f"; of {sampled:.1%} of them"
     )
-    columns = ("at (UTC)", "copies", "fresh", "mean age")
+    columns = ("at (UTC)", "copies", "fresh", "mean age", *(_TRUE_COLUMNS if true else ()))
     return ReportSection("Freshness over time", note, columns, rows, Plot(PlotKind.VERTICAL, bars))
 
 

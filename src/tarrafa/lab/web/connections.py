@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from tarrafa.lab.web.copies import COPIES_MAX_BYTES, COPIES_PATH
 from tarrafa.lab.web.history import EPOCH_SECONDS, http_date
 from tarrafa.lab.web.http_messages import (
     HEAD_MAX_BYTES,
@@ -35,6 +36,7 @@ class ServerConnection(asyncio.Protocol):
         self._server = server
         self._buffer = b""
         self._body_left = 0  # bytes left of a request's body
+        self._asked: ParsedRequest | None = None  # a request about copies that waits for its body
         self._sending: asyncio.Task[None] | None = None
         self._can_write = asyncio.Event()
         self._can_write.set()
@@ -84,13 +86,18 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
         self._process_buffer()
-        if len(self._buffer) > HEAD_MAX_BYTES:
+        if len(self._buffer) > max(HEAD_MAX_BYTES, self._asked.body_bytes if self._asked else 0):
             # Back-pressure: stop reading while answers are waiting to be sent.
             self._transport.pause_reading()
 
     def _process_buffer(self) -> None:
         """Answer each complete request in the buffer while there is room for answers."""
         while self._sending is None and self._can_write.is_set() and not self._transport.is_closing():
+            if self._asked:
+                if len(self._buffer) < self._asked.body_bytes:
+                    return None
+                self._answer_copies(self._asked)
+                continue
             if self._body_left:
                 skipped = min(self._body_left, len(self._buffer))
                 self._buffer, self._body_left = self._buffer[skipped:], self._body_left - skipped
@@ -109,6 +116,9 @@ class ServerConnection(asyncio.Protocol):
         asked = read_request(head)
         if isinstance(asked, MalformedRequest):
             return self._refuse(asked)
+        if asked.target == COPIES_PATH and 0 < asked.body_bytes <= COPIES_MAX_BYTES:
+            self._asked = asked
+            return None
         self._body_left = asked.body_bytes
         if asked.target.startswith("/__"):
             return self._answer_control(asked)
@@ -127,9 +137,13 @@ class ServerConnection(asyncio.Protocol):
         self._write(WebAnswer(400, f"{malformed.reason}\n".encode(), "text/plain"), None, chunked=False)
         self._transport.close()
 
-    def _answer_control(self, asked: ParsedRequest) -> None:
+    def _answer_copies(self, asked: ParsedRequest) -> None:
+        body, self._buffer, self._asked = self._buffer[: asked.body_bytes], self._buffer[asked.body_bytes :], None
+        self._answer_control(asked, body)
+
+    def _answer_control(self, asked: ParsedRequest, body: bytes = b"") -> None:
         async def answer() -> None:
-            told = await self._server.control.answer(asked.method, asked.target)
+            told = await self._server.control.answer(asked.method, asked.target, body)
             self._finish(told, asked, chunked=False)
 
         self._sending = asyncio.get_running_loop().create_task(answer())

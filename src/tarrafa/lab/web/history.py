@@ -65,6 +65,18 @@ def last_change(seed: str, interval: int | None, now_ms: int) -> int:
     return 0
 
 
+def first_change(seed: str, interval: int | None, after_ms: int, now_ms: int) -> int:
+    """Return the moment of the first change after a moment and up to now; 0 if there was none."""
+    if interval is None or now_ms <= 0:
+        return 0
+    length = WINDOW_CHANGES * interval
+    for window in range(max(after_ms, 0) // length, now_ms // length + 1):
+        for moment in changes_in_window(seed, interval, window):
+            if after_ms < moment <= now_ms:
+                return moment
+    return 0
+
+
 def changes_until(seed: str, interval: int | None, now_ms: int) -> list[int]:
     """Return every change up to now."""
     if interval is None or now_ms <= 0:

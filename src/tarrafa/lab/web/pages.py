@@ -237,6 +237,16 @@ class SyntheticPages:
         moments.update(self._family_changes(host, page, now_ms))
         return sorted(moment for moment in moments if moment > born)
 
+    def first_change_ms(self, host: SyntheticHost, page: int, after_ms: int, now_ms: int) -> int:
+        """Return when the page first changed or disappeared after a moment and up to now; 0 if it did not."""
+        if now_ms <= 0:
+            return 0
+        own = self.shown(host, page)
+        moments = self._family_changes(host, page, now_ms)
+        moments.append(history.first_change(self.seed(*own), self.interval_ms(*own), after_ms, now_ms))
+        moments.append(self.dies_ms(host, page) or 0)
+        return min((moment for moment in moments if after_ms < moment <= now_ms), default=0)
+
     def copy_of(self, host: SyntheticHost, page: int) -> CopySource | None:
         entry = self.entry(host, page)
         if not entry.copies:

@@ -142,7 +142,7 @@ class Truth:
         return TruthRow(
             url=host.origin + path,
             host=host.origin,
-            kind=_kind(host, path, answer.status),
+            kind=kind_of(host, path, answer.status),
             status=None if silent else answer.status,
             allowed=self._web.robots.allows(host, path),
             reachable=found.by if found else None,
@@ -224,7 +224,8 @@ _KIND_BY_FOLDER = {
 KINDS = ("page", *dict.fromkeys(_KIND_BY_FOLDER.values()), "sitemap", "trap", "dead")
 
 
-def _kind(host: SyntheticHost, path: str, status: int) -> str:
+def kind_of(host: SyntheticHost, path: str, status: int) -> str:
+    """Return the kind of what is at a path that is not a page's."""
     first = path.split("/", 2)[1]
     if first in _KIND_BY_FOLDER:
         return _KIND_BY_FOLDER[first]

@@ -1,8 +1,8 @@
 """Serve a synthetic web over HTTP/1.1, on every loopback address at one port.
 
 One socket listens on all of 127.0.0.0/8 and refuses clients from elsewhere. The Host header selects the host; without
-one, the address of the connection does. The server answers questions about itself at /__truth, /__log, /__clock and
-/__hosts of every host.
+one, the address of the connection does. The server answers questions about itself at /__truth, /__copies, /__log,
+/__clock and /__hosts of every host.
 """
 
 import asyncio
@@ -23,10 +23,12 @@ from tarrafa.clock import Clock, SystemClock
 from tarrafa.descriptors import allow_open
 from tarrafa.errors import WorkError
 from tarrafa.lab.web.connections import ServerConnection
+from tarrafa.lab.web.copies import COPIES_PATH, copy_fates, read_copies
 from tarrafa.lab.web.journal import Journal
 from tarrafa.lab.web.plan import Plan
 from tarrafa.lab.web.synthetic_web import SyntheticWeb, WebAnswer
 from tarrafa.lab.web.truth import Truth
+from tarrafa.lab.web.web_time import WebTime
 from tarrafa.memory import collect_seldom
 
 BACKLOG = 4_096
@@ -75,9 +77,8 @@ class SyntheticServer:
         self.journal = Journal(self.web.robots, habits.delay_seconds, habits.log_size)
         self.clock = clock or SystemClock()
         self._opened = self.clock.monotonic()
-        self._speed = habits.speed
+        self.time = WebTime(habits.speed)  # moved forward by /__clock
         self.latency_seconds = habits.latency_seconds
-        self.skipped_seconds = 0.0  # added to the web's time by /__clock
         self.control = ControlPaths(self)
         self.connections: set[ServerConnection] = set()  # each connection adds and removes itself
 
@@ -87,8 +88,7 @@ class SyntheticServer:
 
     def now_ms(self) -> int:
         """Return the web's time."""
-        running = self.seconds() * self._speed if self._speed else 0.0
-        return int((running + self.skipped_seconds) * 1000)
+        return int((self.time.at(self.seconds()) or 0.0) * 1000)
 
     async def serve(self, sock: socket.socket) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
@@ -136,6 +136,7 @@ SKIP_MAX_SECONDS = 100 * 366 * 86_400.0
 # Query parameters of each path.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "/__truth": ("summary", "kind", "host"),
+    COPIES_PATH: (),
     "/__log": ("entries",),
     "/__clock": ("advance_seconds",),
     "/__hosts": (),
@@ -149,15 +150,15 @@ class ControlPaths:
         self._known: tuple[int, Truth] | None = None
         self._working = asyncio.Lock()
 
-    async def answer(self, method: str, target: str) -> WebAnswer:
+    async def answer(self, method: str, target: str, body: bytes = b"") -> WebAnswer:
         path, _, query = target.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
         try:
-            return await self._dispatch(method, path, options)
+            return await self._dispatch(method, path, options, body)
         except ValueError as error:
             return WebAnswer(400, f"{error}\n".encode(), "text/plain")
 
-    async def _dispatch(self, method: str, path: str, options: dict[str, str]) -> WebAnswer:
+    async def _dispatch(self, method: str, path: str, options: dict[str, str], body: bytes) -> WebAnswer:
         if path not in _OPTIONS:
             return WebAnswer(404, f"try {', '.join(_OPTIONS)}\n".encode(), "text/plain")
         unknown = options.keys() - _OPTIONS[path]
@@ -165,6 +166,8 @@ class ControlPaths:
             raise ValueError(f"{path} does not take {min(unknown)}; it takes {', '.join(_OPTIONS[path]) or 'nothing'}")
         if path == "/__truth":
             return await self._truth(options)
+        if path == COPIES_PATH:
+            return await self._copies(body)
         return {"/__log": self._log, "/__clock": self._clock, "/__hosts": self._hosts}[path](method, options)
 
     async def truth(self) -> Truth:
@@ -181,6 +184,16 @@ class ControlPaths:
             return _json(await asyncio.to_thread(truth.summary))
         return WebAnswer(200, await asyncio.to_thread(truth.document, options.get("kind"), options.get("host")), JSON)
 
+    async def _copies(self, body: bytes) -> WebAnswer:
+        """Tell when each of some copies became stale."""
+        server, copies = self._server, read_copies(body)
+        wall_of_opening = server.clock.now() - server.seconds()
+        async with self._working:
+            fates = await asyncio.to_thread(
+                copy_fates, server.web, server.time, copies, wall_of_opening, server.seconds()
+            )
+        return _json({"copies": [fate.as_json() for fate in fates]})
+
     def _log(self, method: str, options: dict[str, str]) -> WebAnswer:
         if method == "DELETE":
             self._server.journal.clear()
@@ -193,11 +206,11 @@ class ControlPaths:
     def _clock(self, method: str, options: dict[str, str]) -> WebAnswer:
         if method == "POST":
             seconds = _seconds(options.get("advance_seconds", ""))
-            if not 0 <= seconds <= SKIP_MAX_SECONDS - self._server.skipped_seconds:
+            if not 0 <= seconds <= SKIP_MAX_SECONDS - self._server.time.skipped_seconds:
                 raise ValueError(
                     "advance_seconds must be from 0 to a century in all: POST /__clock?advance_seconds=86400"
                 )
-            self._server.skipped_seconds += seconds
+            self._server.time.skip(self._server.seconds(), seconds)
         return _json({"web_seconds": self._server.now_ms() / 1000, "open_seconds": self._server.seconds()})
 
     def _hosts(self, _method: str, _options: dict[str, str]) -> WebAnswer:
