@@ -17,6 +17,7 @@ from tarrafa.agent.discovery import Discovery
 from tarrafa.agent.hooks import CrawlHooks, HookedPage
 from tarrafa.agent.landings import (
     FACTS,
+    NOT_MODIFIED,
     Landing,
     PageRefresh,
     facts_digest,
@@ -135,6 +136,9 @@ class Ingest:
             events.challenge_met(page.url, wall)
             self._visits.page_walled(visit, page, wall, instant_of(self._clock))
             return
+        if refresh is not None and page.status != NOT_MODIFIED:
+            refresh = await self.refreshes.completed(refresh)
+            arrival = arrival._replace(refresh=refresh)
         if refresh is not None and is_stored(page, refresh):
             arrival = arrival._replace(is_stored=True)
         elif refresh is None and len(page.body) >= LARGE_BYTES and page.status not in BUSY_STATUSES:
@@ -190,7 +194,7 @@ class Ingest:
         original = None
         if refresh is not None and refresh.head is not None and arrival.is_stored:
             landing, original = self.refreshes.land_stored(refresh, page), refresh.head.content
-            facts = header(refresh.head.fields, FACTS) or ""
+            facts = header(refresh.head.fields or (), FACTS) or ""
         else:
             facts = self._facts(parsed)
             landing = self.refreshes.land(refresh, page, parsed.extract, arrival.decoded.body, facts)

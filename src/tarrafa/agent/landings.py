@@ -187,7 +187,7 @@ def read_landing(
 def _has_facts(refresh: PageRefresh, facts: str) -> bool:
     """Return True if the index has the page with these facts."""
     head = refresh.head
-    return refresh.is_indexed and refresh.had_content and head is not None and header(head.fields, FACTS) == facts
+    return refresh.is_indexed and refresh.had_content and head is not None and header(head.fields or (), FACTS) == facts
 
 
 def lost_landing(known: KnownPage, status: int, at: float, is_doubted: bool) -> Landing:

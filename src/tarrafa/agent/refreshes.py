@@ -43,9 +43,22 @@ class Refreshes:
         refresh = PageRefresh(known)
         if known.file == NO_FILE:
             return refresh
-        is_cached = self._reader.is_cached(Place(known.file, known.offset))
-        head = self._read(known) if is_cached else await asyncio.to_thread(self._read, known)
-        return refresh if head is None else self.conditioned(refresh._replace(head=head))
+        beginning = self._reader.read_beginning(Place(known.file, known.offset))
+        if beginning is not None:
+            asked = self.conditioned(refresh._replace(head=beginning))
+            if asked.conditions:
+                return asked
+        return self.conditioned(refresh._replace(head=await self._read_whole(known)))
+
+    async def completed(self, refresh: PageRefresh) -> PageRefresh:
+        """Return a refresh with all that is stored of its page, with which an answer other than 304 is compared."""
+        if refresh.head is None or refresh.head.fields is not None:
+            return refresh
+        return refresh._replace(head=await self._read_whole(refresh.known))
+
+    async def _read_whole(self, known: KnownPage) -> StoredHead | None:
+        head = self._reader.read_cached(Place(known.file, known.offset))
+        return head or await asyncio.to_thread(self._read, known)
 
     def _read(self, known: KnownPage) -> StoredHead | None:
         try:

@@ -4,33 +4,34 @@ Every record has a checksum, so bytes that changed on the disk are reported and 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from tarrafa.disk import map_disk_errors
 from tarrafa.errors import DamagedError
 from tarrafa.keep.archive_files import BEGINNING, Place, archive_files, check_end, removed_files
-from tarrafa.keep.gzip_members import GzipMember, MemberError, read_members
-from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, restored_name
-from tarrafa.records import Headers, Page, Timings, header
+from tarrafa.keep.gzip_members import GzipMember, MemberError, read_beginning, read_members
+from tarrafa.keep.warc import NOT_MODIFIED, ORIGINAL_FILE, ORIGINAL_OFFSET, RECORD_END, STEPS, restored_name
+from tarrafa.records import Headers, Page, Timings
 
 _ANSWERS = ("response", "revisit")
 # Answer, request, metadata.
 _PAGE_RECORDS = 3
+_BLANK_LINE = b"\r\n\r\n"
+_HEAD_BYTES = 1 << 13  # of a record, usually with its HTTP header
 
 
 class WarcRecord(NamedTuple):
     place: Place
     length: int  # in the file
-    fields: Headers
+    kind: str
+    fields: Mapping[str, str]  # by names in lower case
     block: bytes
-
-    @property
-    def kind(self) -> str:
-        return header(self.fields, "WARC-Type") or ""
 
 
 class StoredPage(NamedTuple):
@@ -122,14 +123,15 @@ def _records_of(path: Path, number: int, offset: int = 0, end: float = math.inf)
 
 def _parse(member: GzipMember, number: int, path: Path) -> WarcRecord:
     head, blank, rest = member.data.partition(b"\r\n\r\n")
-    version, fields = _lines(head.decode("utf-8", "replace"))
-    size = header(fields, "Content-Length") or ""
+    version, lines = _lines(head.decode("utf-8", "replace"))
+    fields = _by_name(lines)
+    size = fields.get("content-length", "")
     if not (version.startswith("WARC/") and blank and size.isdecimal()):
         raise _damaged(path, member.offset, "no WARC record begins there")
     block = rest[: int(size)]
     if rest[len(block) :] != RECORD_END or len(block) != int(size):
         raise _damaged(path, member.offset, "the record is not as long as it says")
-    return WarcRecord(Place(number, member.offset), member.length, fields, block)
+    return WarcRecord(Place(number, member.offset), member.length, fields.get("warc-type", ""), fields, block)
 
 
 def page_at(files: dict[int, Path], place: Place) -> StoredPage:
@@ -149,6 +151,37 @@ def page_at(files: dict[int, Path], place: Place) -> StoredPage:
     if not group or group[0].kind not in _ANSWERS:
         raise _damaged(path, place.offset, "no page begins there")
     return _stored(group)
+
+
+def response_in(data: bytes, place: Place) -> StoredPage | None:
+    """Return the head of the response with which these bytes of a file begin, without body, request and notes.
+
+    None if it is no response, or is longer than usual. No checksum is compared.
+    """
+    try:
+        beginning = read_beginning(data, _HEAD_BYTES)
+    except MemberError:
+        return None
+    head, _, rest = beginning.partition(_BLANK_LINE)
+    block, is_complete, _ = rest.partition(_BLANK_LINE)
+    version, lines = _lines(head.decode("utf-8", "replace"))
+    fields = _by_name(lines)
+    if not (is_complete and version.startswith("WARC/") and fields.get("warc-type") == "response"):
+        return None
+    return _stored([WarcRecord(place, 0, "response", fields, block)])
+
+
+def page_in(data: bytes, path: Path, place: Place) -> StoredPage | None:
+    """Return the page with which these bytes of a file begin; None if they do not hold all of a page."""
+    try:
+        members = islice(read_members(BytesIO(data), 0), _PAGE_RECORDS)
+        group = [_parse(member, place.file, path) for member in members]
+    except (MemberError, DamagedError):
+        return None
+    kinds = [record.kind for record in group]
+    if kinds[1:] != ["request", "metadata"] or kinds[0] not in _ANSWERS:
+        return None
+    return _stored(group)._replace(place=place)
 
 
 def _with_body(files: dict[int, Path], stored: StoredPage) -> StoredPage:
@@ -184,49 +217,48 @@ def _stored(group: list[WarcRecord]) -> StoredPage:
     status_line, headers = _lines(head.decode("latin-1"))
     request_line, request_headers = _lines(request.partition(b"\r\n\r\n")[0].decode("latin-1"))
     fields = _lines("\r\n" + noted.decode("utf-8", "replace"))[1]
+    notes = _by_name(fields)
     return StoredPage(
         place=answer.place,
         length=answer.length,
-        page=_page(answer, status_line, headers, body, fields),
+        page=_page(answer, status_line, headers, body, notes),
         status_line=status_line,
-        digest=header(answer.fields, "WARC-Payload-Digest") or "",
+        digest=answer.fields.get("warc-payload-digest", ""),
         request_line=request_line,
         request_headers=request_headers,
         fields=fields,
-        original=_original(fields) if answer.kind == "revisit" else None,
+        original=_original(notes) if answer.kind == "revisit" else None,
     )
 
 
-def _page(answer: WarcRecord, status_line: str, headers: Headers, body: bytes, fields: Headers) -> Page:
+def _page(answer: WarcRecord, status_line: str, headers: Headers, body: bytes, notes: Mapping[str, str]) -> Page:
     version, status, *reason = status_line.split(" ", 2)
-    later_version = header(fields, "http-version")
-    unread = header(fields, "unread") is not None
+    later_version = notes.get("http-version")
+    unread = "unread" in notes
     return Page(
-        url=header(answer.fields, "WARC-Target-URI") or "",
+        url=answer.fields.get("warc-target-uri", ""),
         status=int(status),
-        headers=tuple((restored_name(name), value) for name, value in headers),
+        headers=tuple([(restored_name(name), value) for name, value in headers]),
         body=body,
-        at=datetime.fromisoformat(header(answer.fields, "WARC-Date") or "").timestamp(),
-        timings=_timings(fields),
-        truncated=not unread and header(answer.fields, "WARC-Truncated") is not None,
-        address=header(answer.fields, "WARC-IP-Address") or "",
+        at=datetime.fromisoformat(answer.fields.get("warc-date", "")).timestamp(),
+        timings=Timings(*[float(notes.get(name) or 0) for name in STEPS]),
+        truncated=not unread and "warc-truncated" in answer.fields,
+        address=answer.fields.get("warc-ip-address", ""),
         unread=unread,
         http_version=later_version or version.removeprefix("HTTP/"),
         reason="" if later_version else "".join(reason),
-        tls=header(fields, "tls") or "",
+        tls=notes.get("tls", ""),
     )
 
 
-def _timings(fields: Headers) -> Timings:
-    def seconds(name: str) -> float:
-        return float(header(fields, f"{name}-seconds") or 0)
-
-    return Timings(seconds("name"), seconds("connect"), seconds("tls"), seconds("first-byte"), seconds("total"))
-
-
-def _original(fields: Headers) -> Place | None:
-    file, offset = header(fields, ORIGINAL_FILE), header(fields, ORIGINAL_OFFSET)
+def _original(notes: Mapping[str, str]) -> Place | None:
+    file, offset = notes.get(ORIGINAL_FILE), notes.get(ORIGINAL_OFFSET)
     return Place(int(file), int(offset)) if file and offset else None
+
+
+def _by_name(lines: Headers) -> dict[str, str]:
+    """Return the first value of each name; names in lower case."""
+    return {name.lower(): value for name, value in reversed(lines)}
 
 
 def _lines(text: str) -> tuple[str, Headers]:

@@ -51,19 +51,30 @@ def read_members(file: BinaryIO, offset: int, end: float = math.inf) -> Iterator
         offset += length
 
 
+def read_beginning(data: bytes, limit_bytes: int) -> bytes:
+    """Return the first bytes of a member, whose checksum is not compared; fewer if `data` breaks off before."""
+    try:
+        beginning: bytes = isal_zlib.decompressobj(_GZIP_WINDOW).decompress(data, limit_bytes)
+    except _InflateError as error:
+        raise MemberError(str(error)) from None
+    return beginning
+
+
 def _inflate(file: BinaryIO, piece: bytes) -> tuple[bytes, int, bytes]:
     """Return the content of a member, its length in the file, and the bytes that were read after it."""
-    stream, out, taken_bytes = isal_zlib.decompressobj(_GZIP_WINDOW), bytearray(), 0
+    stream, pieces, taken_bytes, out_bytes = isal_zlib.decompressobj(_GZIP_WINDOW), [], 0, 0
     while piece:
         taken_bytes += len(piece)
         try:
-            out += stream.decompress(piece)
+            out: bytes = stream.decompress(piece)
         except _InflateError as error:
             raise MemberError(str(error)) from None
-        if len(out) > MEMBER_MAX_BYTES:
+        pieces.append(out)
+        out_bytes += len(out)
+        if out_bytes > MEMBER_MAX_BYTES:
             raise MemberError("it is larger than any record")
         if stream.eof:
             rest: bytes = stream.unused_data
-            return bytes(out), taken_bytes - len(rest), rest
+            return b"".join(pieces), taken_bytes - len(rest), rest
         piece = file.read(_READ_BYTES)
     raise MemberError("it breaks off")

@@ -39,7 +39,7 @@ _CONTENT_TYPES = {
     "request": "application/http; msgtype=request",
     "metadata": "application/warc-fields",
 }
-_STEPS = ("name-seconds", "connect-seconds", "tls-seconds", "first-byte-seconds", "total-seconds")  # as in `Timings`
+STEPS = ("name-seconds", "connect-seconds", "tls-seconds", "first-byte-seconds", "total-seconds")  # as in `Timings`
 
 # A source of random bytes for record ids: called with the number of bytes.
 Entropy = Callable[[int], bytes]
@@ -109,6 +109,9 @@ def _pack(kind: str, record_id: str, date: str, fields: str, block: bytes, is_co
 
 
 def _lines_of(headers: Headers) -> str:
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    if lines.count("\r") + lines.count("\n") == 2 * len(headers) and "\0" not in lines:
+        return lines
     return "".join([f"{_one_line(f'{name}: {value}')}\r\n" for name, value in headers])
 
 
@@ -155,7 +158,7 @@ def _request_block(url: str, asked: Headers) -> bytes:
 
 
 def _metadata_block(page: Page, original: Original | None, fields: Headers) -> bytes:
-    steps = zip(_STEPS, page.timings, strict=True)
+    steps = zip(STEPS, page.timings, strict=True)
     timings = tuple((name, f"{seconds:.6f}") for name, seconds in steps if seconds)
     return _lines_of((*timings, *_notes(page), *_origin(original), *fields)).encode("utf-8", "replace")
 
