@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from archive_pages import ASKED, NOW, kept, make_page, opened, quick_folder, warc_files
 from tarrafa.errors import DamagedError
-from tarrafa.keep import Original, Place, read_page, read_pages, read_whole_pages
+from tarrafa.keep import HeadReader, Original, Place, read_page, read_pages, read_whole_pages
+from tarrafa.keep.archive_reader import response_in
 from tarrafa.records import Page, Timings
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters=":"), min_size=1, max_size=20)
@@ -39,6 +40,44 @@ def test_page_comes_back_as_it_was(page: Page) -> None:
     with quick_folder() as folder:
         (place,), _ = kept(folder, page)
         assert read_page(folder, place).page == page
+
+
+@given(PAGES)
+def test_beginning_of_a_response_tells_its_head(page: Page) -> None:
+    with quick_folder() as folder:
+        (place,), _ = kept(folder, page)
+        whole = read_page(folder, place)
+        found = response_in(warc_files(folder)[0].read_bytes()[place.offset :][:4_096], place)
+        assert found is not None
+        assert (found.place, found.digest, found.original) == (place, whole.digest, None)
+        for name in ("url", "status", "headers", "at", "truncated"):
+            assert getattr(found.page, name) == getattr(page, name)
+
+
+def test_beginning_of_a_revisit_or_of_a_large_head_tells_nothing(tmp_path: Path) -> None:
+    page = make_page(0, b"body" * 1_000)
+    places, _ = kept(tmp_path, page, page, page._replace(body=b"", headers=(("A", "x" * 9_000),)))
+    data = warc_files(tmp_path)[0].read_bytes()
+    assert [response_in(data[place.offset :], place) is None for place in places] == [False, True, True]
+
+
+def test_beginning_that_is_damaged_raises_nothing(tmp_path: Path) -> None:
+    """Without its checksum a record may say anything."""
+    (place,), _ = kept(tmp_path, make_page()._replace(body=b""))
+    data = warc_files(tmp_path)[0].read_bytes()[place.offset :]
+    answers = [response_in(data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :], place) for at in range(len(data))]
+    assert None in answers
+
+
+def test_head_in_memory_is_that_of_the_whole_record(tmp_path: Path) -> None:
+    page = make_page(0, b"body" * 1_000)
+    places, _ = kept(tmp_path, page, page, make_page(1)._replace(truncated=True))
+    reader = HeadReader(tmp_path)
+    for place in places:
+        whole = reader.read(place)
+        # Not all systems tell what they have in memory.
+        assert reader.read_cached(place) in (None, whole)
+        assert reader.read_beginning(place) in (None, whole._replace(fields=None))
 
 
 @pytest.mark.parametrize(

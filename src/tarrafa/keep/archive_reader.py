@@ -168,7 +168,10 @@ def response_in(data: bytes, place: Place) -> StoredPage | None:
     fields = _by_name(lines)
     if not (is_complete and version.startswith("WARC/") and fields.get("warc-type") == "response"):
         return None
-    return _stored([WarcRecord(place, 0, "response", fields, block)])
+    try:
+        return _stored([WarcRecord(place, 0, "response", fields, block)])
+    except ValueError:  # damage
+        return None
 
 
 def page_in(data: bytes, path: Path, place: Place) -> StoredPage | None:

@@ -46,7 +46,7 @@ class HeadReader:
     def read_beginning(self, place: Place) -> StoredHead | None:
         """Return the head of a response from the beginning of its record, in the same way; no checksum is compared.
 
-        It is enough for a conditional request and costs a quarter: the body is not inflated.
+        It is enough for a conditional request and costs half: the body is not inflated.
         """
         data = self._cached(place, _BEGINNING_BYTES)
         stored = None if data is None else response_in(data, place)
