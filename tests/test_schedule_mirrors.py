@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarrafa.schedule.mirrors import COPIES_MIN, AnswerTable, Mirror, Mirrors, SlowedNames
+from tarrafa.schedule.mirrors import COPIES_BARREN, COPIES_MIN, AnswerTable, Mirror, Mirrors, SlowedNames
 
 FIRST, SECOND, THIRD = "http://example.org", "http://www.example.org", "http://old.example.org"
 ADDRESS = "192.0.2.1"
@@ -193,7 +193,47 @@ def test_5_host_that_has_given_pages_is_not_refused_for_its_name() -> None:
     assert not mirrors.refuses_name("http://x0.example.org")
 
 
-def test_6_what_is_remembered_has_a_bound() -> None:
+def in_folders(count: int) -> list[str]:
+    return [f"/{number % 5}/{number}" for number in range(count)]
+
+
+def with_barren_names() -> Mirrors:
+    """Four names showed five pages each, and nothing of their own."""
+    mirrors = Mirrors()
+    visit(mirrors, FIRST, in_folders(500))
+    for number in range(4):
+        visit(mirrors, f"http://x{number}.example.org", in_folders(5))
+    return mirrors
+
+
+def test_6_fewer_copies_make_a_mirror_where_names_brought_nothing_but_copies() -> None:
+    mirrors = with_barren_names()
+    assert mirrors.refuses_name("http://x99.example.org")
+    assert mirrors.original_of("http://x3.example.org") == FIRST
+    assert COPIES_BARREN < COPIES_MIN
+
+
+def test_6_mirrors_need_all_copies_where_a_name_brought_another_page() -> None:
+    mirrors = Mirrors()
+    visit(mirrors, FIRST, in_folders(500))
+    visit(mirrors, "http://x99.example.org", in_folders(1))
+    visit(mirrors, "http://x99.example.org", paths(1), variant=1)
+    for number in range(4):
+        visit(mirrors, f"http://x{number}.example.org", in_folders(COPIES_MIN - 1))
+        assert mirrors.original_of(f"http://x{number}.example.org") is None
+
+
+def test_6_mirrors_with_barren_names_share_folders_and_no_page_outside_of_them() -> None:
+    mirrors = with_barren_names()
+    visit(mirrors, FIRST, paths(100))
+    visit(mirrors, "http://x3.example.org", [*in_folders(10)[5:], *paths(30)])
+    visit(mirrors, "http://x2.example.org", in_folders(6)[5:])
+    assert mirrors.original_of("http://x2.example.org") == FIRST
+    assert any(mirrors.refuses("http://x2.example.org", path) for path in in_folders(500) if path.startswith("/4/"))
+    assert not any(mirrors.refuses("http://x2.example.org", path) for path in paths(100))
+
+
+def test_7_what_is_remembered_has_a_bound() -> None:
     mirrors = Mirrors(hosts_limit=50, marks_limit=100)
     for number in range(2_000):
         visit(mirrors, f"http://h{number}.example.org", paths(3), variant=number)

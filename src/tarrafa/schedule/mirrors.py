@@ -13,7 +13,9 @@ each host are compared.
 4. Of hosts that are alike, one is the original: it is never a mirror of its mirrors.
 5. Names of a site that bring nothing but copies are visited less and less, as patterns of URLs are: see `yields`. Only
    hosts that have given no page yet are refused for their name.
-6. What is remembered has a bound, and forgetting only leads to more visits.
+6. Names are barren if they are refused and brought nothing new since the first copy of their site. Their mirrors need
+   fewer copies, and share what they showed of folders; pages outside any folder are compared for each of them.
+7. What is remembered has a bound, and forgetting only leads to more visits.
 """
 
 from collections import Counter, OrderedDict
@@ -31,6 +33,7 @@ from tarrafa.urls import host_name, site
 SAMPLE = 64  # pages of a host that are compared with those of others
 COPIES_MIN = 8  # that make a mirror; fewer where so many hosts of the site are mirrors, and names bring copies:
 COPIES_FEW, MIRRORS_MIN = 2, 2
+COPIES_BARREN = 4  # likewise where names are barren
 CONTENTS_MIN = 3  # different ones among them: a host may show one text at every path
 _OWN_SHARE = 4  # copies for each page of its own
 _NAME_NEW, _NAME_COPIES = 3, 8  # visits of one host that count for the pattern of its name
@@ -70,7 +73,7 @@ class Likeness:
     contents: set[int] = field(default_factory=set)  # some different ones of the copies
     original: str = ""  # the host that this one is a mirror of; empty for none
     trust: PatternYield = field(default_factory=PatternYield)  # in what its original has; slowed while it is a mirror
-    folders: set[str] = field(default_factory=set)  # where a mirror had the same as its original
+    folders: set[str] = field(default_factory=set)  # where a mirror had the same as its original, or where mirrors had
     is_cleared: bool = False  # it was taken for a mirror, and was none
     name_new: int = 0  # visits that counted for the pattern of its name
     name_copies: int = 0
@@ -173,7 +176,8 @@ class Mirrors:
         if original is None or self._answers.get(original + path) is None:
             return False
         trust = self._hosts[host].trust
-        if _folder(path) not in self._hosts[host].folders:
+        folder = _folder(path)
+        if folder not in self._hosts[host].folders and not self._is_copied(host, original, folder):
             return False
         return trust.is_refused or xxhash.xxh3_64_intdigest(path.encode()) % (1 << trust.step) != 0
 
@@ -248,7 +252,7 @@ class Mirrors:
         """Take a host for a mirror if its pages say so, of a partner that has as many pages and is no mirror of it."""
         found = self._likeness(host)
         is_usual = self._is_usual(host)
-        least = COPIES_FEW if is_usual else COPIES_MIN
+        least = COPIES_FEW if is_usual else COPIES_BARREN if self._is_barren(host) else COPIES_MIN
         if found.original or found.is_cleared or not found.is_like(least):
             return []
         for partner, _ in found.partners.most_common():
@@ -268,6 +272,16 @@ class Mirrors:
         is_slowed = names is not None and names.is_slowed(_as_url(host))
         return is_slowed and self._mirrors_of_sites[name] >= MIRRORS_MIN
 
+    def _is_copied(self, host: str, original: str, folder: str) -> bool:
+        """Return True if mirrors of the original had the same in a folder, and have names like that of this host."""
+        known = self._hosts.get(original)
+        return bool(folder) and known is not None and folder in known.folders and self._is_barren(host)
+
+    def _is_barren(self, host: str) -> bool:
+        """Return True if names like that of a host are refused, and are not known to have brought anything new."""
+        names = self._names.get(site(host_name(host)))
+        return names is not None and names.is_barren(_as_url(host))
+
     def _root(self, host: str) -> str:
         for _ in range(_CHAIN_MAX):
             found = self._hosts.get(host)
@@ -281,19 +295,28 @@ class Mirrors:
         if not signature:
             return []
         twin = self._answers.get(self._root(found.original) + path)
-        is_copy = twin == _short(signature)
-        if is_copy and len(found.folders) < FOLDERS_LIMIT:
-            found.folders.add(_folder(path))
+        is_copy, is_barren = twin == _short(signature), self._is_barren(host)
+        if is_copy:
+            self._note_folder(found, _folder(path), is_barren=is_barren)
         found.trust.note(Fruit.COPY if is_copy else Fruit.NEW, CREDIT_MAX.fine)
-        found.trust.step = max(1, found.trust.step)
+        found.trust.step = max(STEPS if is_barren and self._is_usual(host) else 1, found.trust.step)
         found.pages += 1
         found.copies += is_copy
         is_other = twin is not None and not is_copy and twin != 0  # the same path, and another text
         if not is_other and found.copies >= _OWN_SHARE * (found.pages - found.copies):
             return []
         over = Mirror(host, found.original, found.copies, found.pages, is_over=True)
+        if self._mirrors_of_sites[name := site(host_name(host))]:
+            self._mirrors_of_sites[name] -= 1
         found.original, found.is_cleared = "", True
         return [over]
+
+    def _note_folder(self, found: Likeness, folder: str, *, is_barren: bool) -> None:
+        """Remember a folder where a mirror has the same as its original, also for others if its name is barren."""
+        original = self._hosts.get(self._root(found.original)) if is_barren else None
+        for each in filter(None, (found, original)):
+            if len(each.folders) < FOLDERS_LIMIT:
+                each.folders.add(folder)
 
     def _note_name(self, host: str, found: Likeness, fruit: Fruit) -> list[SlowedNames]:
         """Count a page for the pattern of the name of its host, if that is a name within its site."""

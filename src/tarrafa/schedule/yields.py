@@ -79,6 +79,11 @@ class HostYields:
         """Return True if a pattern is slowed that decides about a URL."""
         return self._slowest(url) is not None
 
+    def is_barren(self, url: str) -> bool:
+        """Return True if a pattern is refused that decides about a URL, and that never brought anything new."""
+        slowest = self._slowest(url)
+        return slowest is not None and slowest.is_refused and not slowest.new
+
     def is_doubtful(self, url: str) -> bool:
         """Return True if a page of this URL is to be compared thoroughly; every fourth of a good pattern is enough."""
         *_, last = self._responsible(self._maker.patterns(url))
