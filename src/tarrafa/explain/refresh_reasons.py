@@ -17,7 +17,7 @@ _WAITS = {
     Phase.MISSING: "it was missing (404); a second look a day later decides whether it is gone",
     Phase.FAILING: "its last visits failed; each wait is longer than the one before",
     Phase.GONE: "it is gone; it is looked for more and more rarely",
-    Phase.REFUSED: "robots.txt disallowed it; that is looked at again in time",
+    Phase.REFUSED: "it was refused; robots.txt and the rules are asked again in time",
 }
 
 
@@ -44,6 +44,8 @@ def refresh_text(refresh: RefreshEvidence, run: RunEvidence, now: float) -> tupl
     if not run.is_running or run.mode is RefreshMode.NOTHING:
         what = "This run visits no page again." if run.is_running else "The crawl is not running."
         return (f"{wait} {what}" if now < not_before else f"{what} {_worth(refresh, now)}"), _START, None
+    if run.mode is RefreshMode.AGAIN and refresh.history.phase is Phase.REFUSED:
+        return "This run leaves out what was refused without a visit.", _START, None
     if run.mode is RefreshMode.AGAIN:
         return "This run visits every page once more, those first that were visited longest ago.", "", now
     if now < not_before:
