@@ -143,7 +143,8 @@ def test_killed_search_worker_is_replaced_while_requests_go_on(tmp_path: Path) -
         told = iter(process.stderr.readline, "")
         for _ in range(workers_count()):
             next(line for line in told if "search worker ready" in line)
-        before = set(children_of(process.pid))
+        (fork_server,) = children_of(process.pid)
+        before = set(children_of(fork_server))
         os.kill(min(before), signal.SIGKILL)
         with ThreadPoolExecutor(1) as reader:
             lines = reader.submit(lambda: [next(told), next(told)])
@@ -151,7 +152,7 @@ def test_killed_search_worker_is_replaced_while_requests_go_on(tmp_path: Path) -
                 assert "http://example.org/net" in ask(f"{url}search?q=rope")
         assert "search worker ended code=-9" in lines.result()[0]
         assert "search worker ready" in lines.result()[1]
-        after = set(children_of(process.pid))
+        after = set(children_of(fork_server))
         assert len(after) == len(before) == workers_count()
         assert before - after == {min(before)}
         assert "http://example.org/net" in ask(f"{url}search?q=rope")

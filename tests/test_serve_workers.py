@@ -6,10 +6,12 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,8 +25,10 @@ from tarrafa.clock import SystemClock
 from tarrafa.errors import InputError
 from tarrafa.search import Results, SearchRequest
 from tarrafa.serve import LiveSearch, SearchWorkers, workers_count
+from tarrafa.serve.fair_queue import FairQueue
+from tarrafa.serve.fork_server import ForkedProcess, ForkServer
 from tarrafa.serve.params import RefusedError, has_phrase
-from tarrafa.serve.worker_process import SearchWorker, WorkerCall
+from tarrafa.serve.worker_process import SearchWorker, WorkerCall, make_fork_server
 from tarrafa.serve.workers import RESTART_MAX_SECONDS, RESTART_SECONDS, RestartBackoff, ThreadPool
 
 
@@ -42,8 +46,8 @@ class Launcher:
         self.started: list[SearchWorker] = []
         self.doomed_calls = threading.Semaphore(0)
 
-    def __call__(self, root: Path) -> SearchWorker:
-        worker = MortalWorker(root, self.doomed_calls)
+    def __call__(self, fork_server: ForkServer) -> SearchWorker:
+        worker = MortalWorker(fork_server, self.doomed_calls)
         self.started.append(worker)
         return worker
 
@@ -51,8 +55,8 @@ class Launcher:
 class MortalWorker(SearchWorker):
     """Is killed after it has received a doomed call, before it replies."""
 
-    def __init__(self, root: Path, doomed_calls: threading.Semaphore) -> None:
-        super().__init__(root)
+    def __init__(self, fork_server: ForkServer, doomed_calls: threading.Semaphore) -> None:
+        super().__init__(fork_server)
         self.doomed_calls = doomed_calls
 
     def send(self, call: WorkerCall) -> None:
@@ -234,14 +238,53 @@ def test_close_ends_all_workers(workers: SearchWorkers, launcher: Launcher) -> N
 
 def test_worker_exits_when_its_connection_is_closed(folder: Path) -> None:
     """Such as after a kill -9 of the server."""
-    worker = SearchWorker(folder)
-    worker.wait_until_ready()
-    worker.disconnect()
-    assert worker.process.wait(60) == 0
+    with closing(make_fork_server(folder)) as fork_server:
+        worker = SearchWorker(fork_server)
+        worker.wait_until_ready()
+        worker.disconnect()
+        assert worker.process.wait(60) == 0
+
+
+def test_worker_counts_as_ended_when_its_fork_server_is_killed_and_is_replaced(
+    folder: Path, launcher: Launcher, ready: ReadyEvents
+) -> None:
+    with closing(SearchWorkers(folder, LiveSearch(folder, SystemClock()), 2, launcher)) as workers:
+        workers.start()
+        ready.wait(2)
+        first = launcher.started[0].process
+        parent = int(Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        first.wait(60)
+        ready.wait(2)
+        assert found(workers, "sea") == ["http://example.org/sea"]
+
+
+def test_process_id_is_told_while_another_thread_waits_for_the_end() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process = ForkedProcess(ours)
+    with theirs, ThreadPoolExecutor(2) as threads:
+        ended, told = threads.submit(process.wait, 60), threads.submit(lambda: process.pid)
+        theirs.send((4_711).to_bytes(4, "little"))
+        assert told.result(60) == 4_711
+        theirs.send((3).to_bytes(4, "little"))
+        assert ended.result(60) == 3
+
+
+def test_forked_process_tells_its_exit_code(folder: Path) -> None:
+    with closing(make_fork_server(folder)) as fork_server:
+        workers = [SearchWorker(fork_server) for _ in range(3)]
+        assert len({worker.process.pid for worker in workers}) == 3
+        workers[0].process.kill()
+        workers[1].process.terminate()
+        assert [worker.process.wait(60) for worker in workers[:2]] == [-signal.SIGKILL, -signal.SIGTERM]
+        with pytest.raises(subprocess.TimeoutExpired):
+            workers[2].process.wait(0.01)
+        workers[2].disconnect()
+        assert workers[2].process.wait(60) == 0
 
 
 def test_count_of_workers_is_bounded() -> None:
-    assert 2 <= workers_count() <= 8
+    assert 2 <= workers_count() <= 4
 
 
 @pytest.mark.parametrize(("text", "is_phrase"), [("a net", False), ('"a net"', True), ('-"a net" sea', True)])
@@ -262,17 +305,75 @@ def test_reply_that_is_cut_is_an_error_that_callers_expect(length: int) -> None:
         receiver.recv()
 
 
-def test_thread_pool_refuses_when_its_queue_is_full() -> None:
-    async def crowd() -> list[object]:
-        pool, may_end = ThreadPool("test", threads=1, queue_limit=2), threading.Event()
-        tasks = [asyncio.create_task(pool.run(lambda: may_end.wait(30))) for _ in range(5)]
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        assert len(done) == 2
-        may_end.set()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        pool.close()
-        return list(found)
+async def crowd(clients: Sequence[str], wait_seconds: float) -> tuple[list[int], list[str]]:
+    """Call a pool of one thread and two places in its queue, once for each client; none ends until one is refused.
 
-    found = asyncio.run(crowd())
-    assert found[:3] == [True] * 3
-    assert [each.status_code for each in found[3:] if isinstance(each, RefusedError)] == [503, 503]
+    Return the status of each call, and the clients in the order in which their calls ran.
+    """
+    pool, may_end, ran = ThreadPool("test", 1, queue_limit=2, wait_seconds=wait_seconds), threading.Event(), list[str]()
+
+    def work(client: str) -> None:
+        may_end.wait(30)
+        ran.append(client)
+
+    tasks = [asyncio.create_task(pool.run(partial(work, client), client)) for client in clients]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    may_end.set()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    pool.close()
+    return [each.status_code if isinstance(each, RefusedError) else 200 for each in found], ran
+
+
+def test_full_queue_refuses_the_newest_call_of_the_client_with_most() -> None:
+    assert asyncio.run(crowd("aaaab", 60)) == ([200, 200, 429, 429, 200], ["a", "a", "b"])
+
+
+def test_client_with_one_call_is_told_that_the_server_is_busy() -> None:
+    assert asyncio.run(crowd("abcd", 60)) == ([200, 200, 200, 503], ["a", "b", "c"])
+
+
+def test_call_that_waits_for_too_long_is_refused() -> None:
+    assert asyncio.run(crowd("ab", 0.01)) == ([200, 503], ["a"])
+
+
+def test_cancelled_call_leaves_the_queue() -> None:
+    async def cancel() -> list[str]:
+        pool, may_end, ran = ThreadPool("test", 1, queue_limit=2, wait_seconds=60), threading.Event(), list[str]()
+        tasks: list[asyncio.Task[bool | None]] = [asyncio.create_task(pool.run(lambda: may_end.wait(30), "a"))]
+        tasks += [asyncio.create_task(pool.run(partial(ran.append, name), name)) for name in "bc"]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.wait(tasks[1:2])
+        may_end.set()
+        await asyncio.gather(tasks[0], tasks[2])
+        assert await pool.run(lambda: True)
+        pool.close()
+        return ran
+
+    assert asyncio.run(cancel()) == ["c"]
+
+
+@given(st.lists(st.one_of(st.sampled_from("abc"), st.none()), max_size=60), st.integers(1, 5))
+def test_clients_take_turns(steps: list[str | None], limit: int) -> None:
+    """Each step puts an item of a client, or takes one. The queue agrees with lists of what waits."""
+    queue: FairQueue[int] = FairQueue(limit)
+    waiting: dict[str, list[int]] = {}
+    for number, client in enumerate(steps):
+        if client is None:
+            taken = queue.take()
+            first = next(iter(waiting), None)
+            assert taken == (waiting[first][0] if first else None)
+            if first and (rest := waiting.pop(first)[1:]):
+                waiting[first] = rest
+        else:
+            waiting.setdefault(client, []).append(number)
+            refused = queue.put(client, number)
+            if sum(map(len, waiting.values())) > limit:
+                most = max(map(len, waiting.values()))
+                owner = next(each for each, items in waiting.items() if refused in items)
+                assert len(waiting[owner]) == most
+                assert waiting[owner].pop() == refused
+                waiting = {each: items for each, items in waiting.items() if items}
+            else:
+                assert refused is None
+        assert len(queue) == sum(map(len, waiting.values())) <= limit

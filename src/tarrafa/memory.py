@@ -43,7 +43,9 @@ def return_large_blocks() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return all freed memory to the system, also small blocks. Does nothing if the C library is not glibc."""
+    """Return all freed memory to the system, also small blocks: that of glibc, and that of Arrow's own allocator."""
+    if "mimalloc" in pa.supported_memory_backends():
+        pa.mimalloc_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -10,7 +10,7 @@ import typer
 from tarrafa import wiring
 from tarrafa.cli.common import folder_option, open_crawl, switch
 from tarrafa.errors import InputError
-from tarrafa.memory import collect_seldom
+from tarrafa.memory import collect_seldom, return_large_blocks
 from tarrafa.serve.i18n import LANGUAGES
 from tarrafa.texts import quoted
 
@@ -42,6 +42,7 @@ def command(
     """Serve the search page of a crawl until Ctrl-C. Works while the crawl runs."""
     if lang not in LANGUAGES:
         raise InputError(f"{quoted(lang)} is not supported; --lang takes {' or '.join(LANGUAGES)}")
+    return_large_blocks()
     folder, configuration = open_crawl(context, directory)
     options = wiring.SearchPageOptions(host, port, lang, rate, names or ())
     server = wiring.search_page(configuration, folder.root, options)

@@ -67,7 +67,7 @@ _TRANSLATED_RESULTS = 100  # first results whose translations are folded
 _FLOOD_COPIES = 20  # a content with more copies among the candidates crowds others out
 _ROUNDS_LIMIT = 3
 _ORDER_STEP = 100  # results that are ordered together; their pages share a cache entry
-_CACHED_ORDERS = 64  # at a quarter of a megabyte each
+_CACHED_ORDERS = 16  # at a quarter of a megabyte each
 
 
 class _Order(NamedTuple):

@@ -7,7 +7,8 @@ of a request:
    security headers to every response and limits the rate of each client; `host_names` refuses names of other servers.
 2. `application` routes the request to its endpoint. `params` reads the parameters and refuses what is out of bounds.
 3. A search runs in one of the worker processes of `workers`, each of which has a `live_search`: the index, reloaded
-   while the crawl goes on. A queue that is full refuses at once, and a slow search does not block the ones behind it.
+   while the crawl goes on. They are forked from one process (`fork_server`). Clients take turns in the queue for them
+   (`fair_queue`), which is bounded in length and time; a slow search does not block the ones behind it.
    Facts about a page come from `facts`, which asks the `lookups` of `collection` about documents, links and archive;
    `stored_copy` makes the stored page harmless. `explain` says why a URL was not fetched.
 4. `page_templates` renders HTML, with the translations of `i18n`; `api` makes JSON and describes it as OpenAPI.

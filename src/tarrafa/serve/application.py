@@ -31,7 +31,7 @@ from tarrafa.serve.facts import Facts, FactsReader
 from tarrafa.serve.host_names import HostCheck, HostNames
 from tarrafa.serve.i18n import Translator, accepted_languages, choose_language
 from tarrafa.serve.live_search import SearchBackend
-from tarrafa.serve.middleware import ErrorLog, RateLimit, RateLimiter, SecurityHeaders
+from tarrafa.serve.middleware import ErrorLog, RateLimit, RateLimiter, SecurityHeaders, client_key
 from tarrafa.serve.page_templates import PageTemplates, base_url, page_numbers
 from tarrafa.serve.params import (
     EXPLAINED_LIMIT,
@@ -120,8 +120,8 @@ class _Endpoints:
         self._page = page
         self._templates = PageTemplates()
         # Phrase searches may be slow, so they leave one worker to the others. Reading facts does not delay searches.
-        self._searches = ThreadPool("search", threads=page.searches_count, queue_limit=60)
-        self._phrases = ThreadPool("phrases", threads=max(1, page.searches_count - 1), queue_limit=30)
+        self._searches = ThreadPool("search", threads=page.searches_count, queue_limit=100)
+        self._phrases = ThreadPool("phrases", threads=max(1, page.searches_count - 1), queue_limit=50)
         self._lookups = ThreadPool("lookups", threads=2, queue_limit=30)
 
     def routes(self) -> list[BaseRoute]:
@@ -156,14 +156,14 @@ class _Endpoints:
     # HTML pages.
 
     async def home(self, http: HttpRequest) -> Response:
-        count = await self._searches.run(lambda: self._page.backend.documents_count)
+        count = await self._searches.run(lambda: self._page.backend.documents_count, _client(http))
         return self._html(http, "home.html", {"count": count})
 
     async def results(self, http: HttpRequest) -> Response:
         request = search_request(http.query_params, _accepted(http))
         if not request.text and not request.site:
             return await self.home(http)
-        results = await self._search(request)
+        results = await self._search(http, request)
         if results is None:
             return self._html(http, "home.html", {"count": 0, "query": request.text})
         reachable = min(results.count, RESULTS_LIMIT)
@@ -181,8 +181,8 @@ class _Endpoints:
 
     async def facts(self, http: HttpRequest) -> Response:
         url, query = url_of(http.query_params), query_of(http.query_params)
-        found, hit, position = await self._facts(url, query)
-        explanation = await self._explained_if_possible(url)
+        found, hit, position = await self._facts(http, url, query)
+        explanation = await self._explained_if_possible(http, url)
         if found is None:
             return self._never_visited(http, explanation, query)
         values = {"facts": found, "hit": hit, "position": position, "query": query, "explanation": explanation}
@@ -222,29 +222,29 @@ class _Endpoints:
     async def suggest(self, http: HttpRequest) -> Response:
         """Return suggestions in the format of browsers' search boxes."""
         query = query_of(http.query_params)
-        return _json([query, await self._suggestions(query)], media_type="application/x-suggestions+json")
+        return _json([query, await self._suggestions(http, query)], media_type="application/x-suggestions+json")
 
     async def api_search(self, http: HttpRequest) -> Response:
         request = api_request(http.query_params, _accepted(http))
-        results = await self._search(request)
+        results = await self._search(http, request)
         return _json(results_json(results, request.text))
 
     async def api_facts(self, http: HttpRequest) -> Response:
         require_known("/api/facts", http.query_params)
         params = http.query_params
-        found, hit, position = await self._facts(url_of(params), query_of(params), moment_of(params))
+        found, hit, position = await self._facts(http, url_of(params), query_of(params), moment_of(params))
         if found is None:
             raise RefusedError("unknown_title", HTTPStatus.NOT_FOUND)
         return _json(facts_json(found, hit, position))
 
     async def api_explain(self, http: HttpRequest) -> Response:
         require_known("/api/explain", http.query_params)
-        return _json(explanation_json(await self._explained(url_of(http.query_params))))
+        return _json(explanation_json(await self._explained(http, url_of(http.query_params))))
 
     async def api_suggest(self, http: HttpRequest) -> Response:
         require_known("/api/suggest", http.query_params)
         query = query_of(http.query_params)
-        return _json({"query": query, "suggestions": await self._suggestions(query)})
+        return _json({"query": query, "suggestions": await self._suggestions(http, query)})
 
     async def openapi(self, _: HttpRequest) -> Response:
         return _json(OPENAPI)
@@ -264,42 +264,46 @@ class _Endpoints:
 
     # Work in thread pools.
 
-    async def _search(self, request: SearchRequest) -> Results | None:
+    async def _search(self, http: HttpRequest, request: SearchRequest) -> Results | None:
         pool = self._phrases if has_phrase(request) else self._searches
-        return await pool.run(partial(self._page.backend.search, request))
+        return await pool.run(partial(self._page.backend.search, request), _client(http))
 
-    async def _suggestions(self, query: str) -> list[str]:
+    async def _suggestions(self, http: HttpRequest, query: str) -> list[str]:
         if not query:
             return []
-        found = await self._searches.run(partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT))
+        suggest = partial(self._page.backend.suggest, query, SUGGESTIONS_LIMIT)
+        found = await self._searches.run(suggest, _client(http))
         return [without_bidi_controls(each) for each in found]
 
-    async def _facts(self, url: str, query: str, at: float = math.inf) -> tuple[Facts | None, Hit | None, int | None]:
+    async def _facts(
+        self, http: HttpRequest, url: str, query: str, at: float = math.inf
+    ) -> tuple[Facts | None, Hit | None, int | None]:
         """Return the facts, and if there is a query the hit of the page and its position among the results."""
         page = self._page
-        found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks, at))
+        found = await self._lookups.run(lambda: page.reader.facts(url, page.backend.ranks, at), _client(http))
         if found is None or not query:
             return found, None, None
-        results = await self._search(explained_request(query, found.language))
+        results = await self._search(http, explained_request(query, found.language))
         for position, hit in enumerate(results.hits if results else (), start=1):
             if url == hit.url or url in hit.copies:
                 return found, hit, position
         return found, None, None
 
-    async def _explained_if_possible(self, url: str) -> Explanation | None:
+    async def _explained_if_possible(self, http: HttpRequest, url: str) -> Explanation | None:
         """Return the explanation for a page that is worth showing without it: a file may be damaged or missing."""
         try:
-            return await self._explained(url)
+            return await self._explained(http, url)
         except TarrafaError as error:
             event(_log, "not explained", logging.WARNING, url=url, reason=str(error))
             return None
 
-    async def _explained(self, url: str) -> Explanation:
-        return await self._lookups.run(partial(self._page.explain, url))
+    async def _explained(self, http: HttpRequest, url: str) -> Explanation:
+        return await self._lookups.run(partial(self._page.explain, url), _client(http))
 
     async def _copy(self, http: HttpRequest) -> StoredCopy | None:
         params = http.query_params
-        return await self._lookups.run(partial(self._page.reader.copy, url_of(params), moment_of(params)))
+        copy = partial(self._page.reader.copy, url_of(params), moment_of(params))
+        return await self._lookups.run(copy, _client(http))
 
     # Errors.
 
@@ -348,6 +352,10 @@ class _Endpoints:
 
 def _accepted(http: HttpRequest) -> list[str]:
     return accepted_languages(http.headers.get("accept-language", ""))
+
+
+def _client(http: HttpRequest) -> str:
+    return client_key(http.client.host) if http.client else ""
 
 
 def _json(value: object, status: int = HTTPStatus.OK, media_type: str = "application/json") -> Response:

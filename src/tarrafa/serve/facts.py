@@ -28,6 +28,7 @@ from tarrafa.errors import TarrafaError
 from tarrafa.keep import Place, StoredPage, read_page
 from tarrafa.keep.catalogue import IncomingLink, VisitRow
 from tarrafa.logs import event
+from tarrafa.memory import return_freed_memory
 from tarrafa.rank import Ranks
 from tarrafa.records import Headers
 from tarrafa.serve.stored_copy import CopyKind, StoredCopy, make_copy
@@ -175,6 +176,7 @@ class FactsReader:
             except TarrafaError as error:
                 # A request for the same files meets the same error and reports it.
                 event(_log, "catalogues not updated", logging.WARNING, reason=str(error))
+            return_freed_memory()
             if stop.wait(CATALOGUE_SECONDS):
                 return
 

@@ -7,19 +7,18 @@ returned or raised.
 import contextlib
 import socket
 import subprocess
-import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from tarrafa.clock import SystemClock
-from tarrafa.memory import collect_seldom
+from tarrafa.memory import collect_seldom, return_freed_memory, return_large_blocks
+from tarrafa.serve.fork_server import ForkServer
 from tarrafa.serve.live_search import LiveSearch
-from tarrafa.task_process import python_command
 
 _EXIT_SECONDS = 3.0  # for a worker to exit before it is killed
+_IDLE_SECONDS = 1.0  # after which a worker returns memory that it does not use
 _READY = "ready"
-_WORKER_CODE = "from tarrafa.serve.worker_process import run_worker; run_worker()"
 
 WorkerCall = tuple[str, tuple[Any, ...]]  # a method of LiveSearch and its arguments
 WorkerReply = tuple[Any, Exception | None]  # what it returned, or raised instead
@@ -28,14 +27,14 @@ WorkerReply = tuple[Any, Exception | None]  # what it returned, or raised instea
 class SearchWorker:
     """One worker process and the server's end of its connection, which is closed by the caller that holds it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, fork_server: ForkServer) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = python_command(_WORKER_CODE, str(theirs.fileno()), str(root))
-            # In a session of its own Ctrl-C does not reach it; the server stops it.
-            self.process = subprocess.Popen(  # noqa: S603 - our own code
-                command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), start_new_session=True
-            )
+            try:
+                self.process = fork_server.start(theirs)
+            except OSError:
+                ours.close()
+                raise
         self._connection = Connection(ours.detach())
 
     def wait_until_ready(self) -> None:
@@ -62,15 +61,23 @@ class SearchWorker:
             self.process.wait()
 
 
-def run_worker() -> None:
+def make_fork_server(root: Path) -> ForkServer:
+    """Return what starts the workers of a crawl."""
+    return ForkServer(f"{__name__}:{run_worker.__name__}", str(root))
+
+
+def run_worker(descriptor: int, root: str) -> None:
     """Be a worker process until the connection is closed."""
-    connection = Connection(int(sys.argv[1]))
+    connection = Connection(descriptor)
+    return_large_blocks()
     with contextlib.suppress(EOFError, ConnectionError):
-        search = LiveSearch(Path(sys.argv[2]), SystemClock())
+        search = LiveSearch(Path(root), SystemClock())
         _ = search.documents_count  # opens the index before the first call
         collect_seldom()
         connection.send(_READY)
         while True:
+            if not connection.poll(_IDLE_SECONDS):
+                return_freed_memory()
             name, arguments = connection.recv()
             connection.send(_reply(search, name, arguments))
 

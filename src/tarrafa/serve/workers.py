@@ -3,7 +3,8 @@
 Searches run in several processes, so that concurrent requests do not share one interpreter. Each worker has the index
 open for itself and reloads it while the crawl goes on. The life of a worker:
 
-1. A supervisor thread starts it. When the index is open it reports that it is ready, and becomes idle.
+1. A supervisor thread starts it, forked from a process that has loaded the code (`fork_server`). When the index is open
+   it reports that it is ready, and becomes idle.
 2. A call takes an idle worker, sends it the name and arguments of a method of `LiveSearch`, and receives the result.
 3. When it ends by itself (killed, out of memory), its supervisor replaces it, not faster than `RestartBackoff` allows.
    The call that it was running is sent to a second worker. It never goes to a third, nor runs in this process: it may
@@ -19,6 +20,7 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -28,15 +30,19 @@ from typing import Any, TypeVar
 from tarrafa.logs import event
 from tarrafa.rank import Ranks
 from tarrafa.search import Results, SearchRequest
+from tarrafa.serve.fair_queue import FairQueue
+from tarrafa.serve.fork_server import ForkServer
 from tarrafa.serve.live_search import SearchBackend
 from tarrafa.serve.params import RefusedError
-from tarrafa.serve.worker_process import SearchWorker, WorkerCall, WorkerReply
+from tarrafa.serve.worker_process import SearchWorker, WorkerCall, WorkerReply, make_fork_server
 
 RESTART_SECONDS = 3.0
 RESTART_MAX_SECONDS = 60.0
 SECOND_WORKER_SECONDS = 10.0  # that a call whose worker has ended waits for another
 
-_WORKERS_MAX = 8
+QUEUE_SECONDS = 0.5  # that a call waits for a thread before it is refused
+_CROWD_RETRY_SECONDS = 1  # after which a client with too many calls may try again
+_WORKERS_MIN, _WORKERS_MAX = 2, 4
 
 _log = logging.getLogger(__name__)
 
@@ -44,22 +50,70 @@ T = TypeVar("T")
 
 
 class ThreadPool:
-    """A few threads and a bounded queue. Used from one event loop."""
+    """A few threads, and a bounded queue in which clients take turns. Used from one event loop.
 
-    def __init__(self, name: str, threads: int, queue_limit: int) -> None:
+    A call is refused if the queue is full or if it waits for longer than `wait_seconds`: with status 429 if its client
+    has other calls here, else with 503, since other clients keep the threads busy.
+    """
+
+    def __init__(self, name: str, threads: int, queue_limit: int, wait_seconds: float = QUEUE_SECONDS) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._limit = threads + queue_limit
-        self._count = 0  # calls running and queued
+        self._wait_seconds = wait_seconds
+        self._free_count = threads
+        # Calls that wait for a thread: filled by _wait_turn, emptied by _pass_on and _wait_turn.
+        self._queue: FairQueue[asyncio.Future[None]] = FairQueue(queue_limit)
+        self._counts: Counter[str] = Counter()  # calls of each client, running and waiting
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Raise RefusedError if the queue is full."""
-        if self._count >= self._limit:
-            raise RefusedError("busy", HTTPStatus.SERVICE_UNAVAILABLE)
-        self._count += 1
+    async def run(self, work: Callable[[], T], client: str = "") -> T:
+        """Return the result of the work. Raise RefusedError if there is too much of it."""
+        self._counts[client] += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            await self._wait_turn(client)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            finally:
+                self._pass_on()
         finally:
-            self._count -= 1
+            self._counts[client] -= 1
+            if not self._counts[client]:
+                del self._counts[client]
+
+    async def _wait_turn(self, client: str) -> None:
+        if self._free_count:
+            self._free_count -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        if (refused := self._queue.put(client, turn)) is not None:
+            refused.cancel()
+        try:
+            await asyncio.wait((turn,), timeout=self._wait_seconds)
+        except asyncio.CancelledError:
+            self._leave(client, turn)
+            raise
+        if turn.cancelled() or not turn.done():
+            self._leave(client, turn)
+            raise self._refusal(client)
+
+    def _leave(self, client: str, turn: asyncio.Future[None]) -> None:
+        """Leave the queue; a turn that came meanwhile goes to the next."""
+        if turn.done() and not turn.cancelled():
+            self._pass_on()
+        else:
+            self._queue.remove(client, turn)
+
+    def _pass_on(self) -> None:
+        turn = self._queue.take()
+        if turn is None:
+            self._free_count += 1
+        else:
+            turn.set_result(None)
+
+    def _refusal(self, client: str) -> RefusedError:
+        if self._counts[client] == 1:
+            return RefusedError("busy", HTTPStatus.SERVICE_UNAVAILABLE)
+        refused = RefusedError("busy", HTTPStatus.TOO_MANY_REQUESTS)
+        refused.headers = {"retry-after": str(_CROWD_RETRY_SECONDS)}
+        return refused
 
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -102,10 +156,10 @@ class SearchWorkers:
         root: Path,
         local: SearchBackend,
         count: int,
-        launch: Callable[[Path], SearchWorker] = SearchWorker,
+        launch: Callable[[ForkServer], SearchWorker] = SearchWorker,
         second_worker_seconds: float = SECOND_WORKER_SECONDS,
     ) -> None:
-        self._root = root
+        self._fork_server = make_fork_server(root)
         self._local = local
         self._count = count
         self._launch = launch
@@ -123,7 +177,7 @@ class SearchWorkers:
 
     def start(self) -> None:
         """Start the workers; calls run in this process until the first one is ready."""
-        self._workers = [self._launch(self._root) for _ in range(self._count)]
+        self._workers = [self._launch(self._fork_server) for _ in range(self._count)]
         for number in range(self._count):
             thread = threading.Thread(target=self._supervise, args=(number,), name="worker supervisor", daemon=True)
             thread.start()
@@ -140,6 +194,7 @@ class SearchWorkers:
             self._changed.notify_all()
         for worker in self._workers:
             worker.stop()
+        self._fork_server.close()
         for thread in self._supervisors:
             thread.join()
 
@@ -282,9 +337,9 @@ class SearchWorkers:
             if not self._is_closed:
                 # A process that cannot be started for lack of memory is tried again after the next back-off.
                 with contextlib.suppress(OSError):
-                    self._workers[number] = self._launch(self._root)
+                    self._workers[number] = self._launch(self._fork_server)
 
 
 def workers_count() -> int:
-    """Return one more than there are processors, up to a bound, so that a slow search leaves all of them to others."""
-    return min(len(os.sched_getaffinity(0)) + 1, _WORKERS_MAX)
+    """Return as many as there are processors, within bounds; two at least, so that a slow search delays no others."""
+    return max(_WORKERS_MIN, min(len(os.sched_getaffinity(0)), _WORKERS_MAX))
