@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarrafa.agent import DecodedPage, HookedPage, ParsedPage
@@ -219,6 +219,7 @@ PLAIN = st.one_of(
 )
 
 
+@example([{"b": 0}, {"b": 2.0**63}])
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "c", "not valid", "url"]), PLAIN), max_size=8))
 def test_whatever_hooks_give_becomes_columns(pages: list[dict[str, Any]]) -> None:
     """Values that cannot be stored are errors of the hook; all others fit into the column of their field."""

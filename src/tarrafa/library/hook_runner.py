@@ -202,7 +202,7 @@ def _as(kind: type, name: str, value: FieldValue) -> FieldValue:
         return value
     if kind is float and type(value) is int:
         return float(value)
-    if kind is int and isinstance(value, float) and value.is_integer():
+    if kind is int and isinstance(value, float) and value.is_integer() and abs(value) < _INTEGER_LIMIT:
         return int(value)
     if kind is tuple and isinstance(value, str):
         return (value,)
