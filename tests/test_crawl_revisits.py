@@ -10,18 +10,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive_pages import seen_by_fastwarc, seen_by_warcio, warc_files
-from crawls import ServedWeb, crawled, documents, links, pages, run, served
+from crawls import HASTE, ServedWeb, documents, links, pages, run, served
 from tarrafa.agent import CrawlFolder
 from tarrafa.keep import StoredPage, read_whole_pages
 from tarrafa.serve import FactsReader
 
 LEAST_BYTES = 1_000
+# What the watch refuses depends on the order of the answers, which a recovery does not have.
+NO_WATCH = HASTE.replace("[crawl]", "[crawl]\ntrap_watch = false")
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ServedWeb]:
     with served("--hosts", "30", "--pages", "900", "--rng-seed", "4") as found:
         yield found
+
+
+def crawled(web: ServedWeb, folder: Path, *options: str) -> dict[str, Any]:
+    configuration = folder.parent / "haste.toml"
+    configuration.write_text(NO_WATCH)
+    done = run("--config", str(configuration), "crawl", web.url, "--dir", str(folder), "--json", *options)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 @pytest.fixture(scope="module")
