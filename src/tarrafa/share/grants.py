@@ -28,7 +28,7 @@ def limit_of(granted: int, returned: int) -> int:
 
 
 def granted_more(limit: int, grants: Mapping[str, int], uses: Mapping[str, GrantUse]) -> dict[str, int] | None:
-    """Return the next grants, or None if nobody needs more or nothing is left.
+    """Return the next grants, or None if no agent needs more or nothing is left.
 
     `uses` are of the live agents. What a lost agent was granted stays granted, because it may have been used.
     """

@@ -255,7 +255,7 @@ class NatsChannel:
         except NotFoundError:
             return None
         except nats.errors.NoRespondersError:
-            # Nobody answers for a stream that is missing, nor where the server has only just begun.
+            # No answer comes for a stream that is missing, nor where the server has only just begun.
             try:
                 await self._streams.stream_info(stream)
             except NotFoundError:
