@@ -1,6 +1,6 @@
 """Remove versions of pages that were replaced long ago, within the bounds that a user sets.
 
-A row of documents keeps its place, so that a reader that has read so many rows can go on after them. What is removed of an
+A row of documents keeps its place, so a reader that has read so many rows can go on after them. What is removed of an
 old visit are its texts, its fields and its position in the archive; what the history tells of it stays. The rows of its
 links are removed whole. An archive file is removed if nothing that is left refers to it.
 
